@@ -88,7 +88,8 @@ class admission_core {
   [[nodiscard]] verdict judge(request const& r, patience how, waiter* place);
 
   /// Preempted work gives back `held` and joins the line again in one step: it keeps its arrival and goes first among its
-  /// equals. Comes after `advance`; to be followed by `dispatch`. A rejection leaves `held` with the caller.
+  /// equals. Comes after `advance`; to be followed by `dispatch`. A rejection leaves `held` with the caller. A wait that is
+  /// over already ends in `ended`, as that of any waiter.
   /// \throws as judge
   [[nodiscard]] std::variant<joined, rejection> readmit(grant const& held, request const& r, waiter& place,
                                                         outcomes& ended);
@@ -151,7 +152,9 @@ class admission_core {
   }
 
   // -- deciding
-  [[nodiscard]] std::uint64_t tokens_for_admission() const noexcept;
+  // A reserve that would block an idle machine counts nothing, or the first request could wait for ever.
+  [[nodiscard]] std::uint64_t growth_reserve() const noexcept { return lanes_.busy() == 0 ? 0 : limits_.growth_reserve; }
+  [[nodiscard]] std::uint64_t tokens_for_admission() const noexcept { return budget_.free_beyond(growth_reserve()); }
   [[nodiscard]] bool fits(std::uint64_t demand) const noexcept {
     return lanes_.free() != 0 && demand <= tokens_for_admission();
   }
@@ -165,7 +168,7 @@ class admission_core {
   [[nodiscard]] time_point deadline_of(request const& r, duration max_wait) const noexcept {
     return std::min(r.deadline, saturating_add(now_, max_wait));
   }
-  [[nodiscard]] blocked_on what_blocks(std::uint64_t demand) const noexcept;
+  [[nodiscard]] blocked_on what_blocks(std::uint64_t demand, std::uint32_t priority, int due) const noexcept;
 
   // -- admitting and leaving
   [[nodiscard]] grant take(request const& r, std::uint64_t demand) noexcept;
@@ -177,7 +180,8 @@ class admission_core {
   void fill(waiter& w, request const& r, std::uint64_t demand, time_point deadline) const noexcept;
   void join(waiter& w);
   void leave(waiter& w, departure why) noexcept;
-  void end_wait(waiter& w, departure why, outcomes& refused) noexcept;
+  void end_wait(waiter& w, departure why, int due, outcomes& refused) noexcept;
+  void tell_timed_out(waiter& w, outcomes& ended) noexcept;
   void expire_overdue(outcomes& ended) noexcept;
   template <class Wanted>
   void refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted, outcomes& ended) noexcept;

@@ -38,7 +38,8 @@ struct refusal_facts {
   std::uint64_t field_value = 0;          ///< the value of `field`
   std::uint64_t field_bound = 0;          ///< what it should have kept to
   std::uint64_t asked_tokens = 0;         ///< its demand, in KV tokens
-  std::uint64_t free_tokens = 0;          ///< free to admissions: the growth reserve is taken off
+  std::uint64_t free_tokens = 0;          ///< KV tokens that no lease holds
+  std::uint64_t growth_reserve = 0;       ///< of these, kept for leases that grow
   std::uint64_t kv_capacity = 0;          ///< in tokens
   std::uint64_t waiting = 0;              ///< requests in line, without those that are refused with it
   std::uint64_t max_waiting = 0;          ///< places in line
@@ -80,7 +81,7 @@ class rejection {
   /// The predicted wait of a request of this priority at that moment, without its own work.
   [[nodiscard]] constexpr std::optional<fractional_ms> predicted_wait() const noexcept { return facts_.predicted_wait; }
   [[nodiscard]] constexpr std::uint64_t asked_tokens() const noexcept { return facts_.asked_tokens; }
-  /// KV tokens that admissions could have, the growth reserve taken off.
+  /// KV tokens that no lease holds. Admissions may have these less the growth reserve.
   [[nodiscard]] constexpr std::uint64_t free_tokens() const noexcept { return facts_.free_tokens; }
   [[nodiscard]] constexpr std::uint64_t kv_capacity() const noexcept { return facts_.kv_capacity; }
   [[nodiscard]] constexpr std::uint32_t free_lanes() const noexcept { return facts_.free_lanes; }
@@ -138,7 +139,8 @@ inline std::string rejection::line_text() const {
 }
 
 inline std::string rejection::shortage_text() const {
-  auto const tokens = ": asked " + std::to_string(facts_.asked_tokens) + ", free " + std::to_string(facts_.free_tokens);
+  auto tokens = ": asked " + std::to_string(facts_.asked_tokens) + ", free " + std::to_string(facts_.free_tokens);
+  if (facts_.growth_reserve != 0) tokens += " (" + std::to_string(facts_.growth_reserve) + " of them kept for growth)";
   switch (facts_.blocked) {
     case blocked_on::nothing: return "nothing is short";
     case blocked_on::hold: return "admissions are on hold, KV tokens" + tokens;

@@ -332,6 +332,8 @@ TEST(ScanOrder, ForgetsItsWaitersButCanBeFilledAgain) {
   scan.add({.handle = &first});
   scan.compute(0, {});
   EXPECT_EQ(scan.best(), &first);
+  scan.add({.saved_cost = 1, .handle = &second});
+  EXPECT_EQ(scan.best(), std::nullopt);  // the order computed before knows nothing of the second
   scan.clear();
   EXPECT_EQ(scan.best(), std::nullopt);
   EXPECT_TRUE(scan.sorted().empty());

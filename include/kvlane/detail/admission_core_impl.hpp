@@ -16,36 +16,35 @@ void admission_core<Policy>::advance(time_point now, outcomes& ended) noexcept {
 
 template <class Policy>
 void admission_core<Policy>::expire_overdue(outcomes& ended) noexcept {
+  if (deadlines_.empty() || deadlines_.top()->deadline() > now_) return;
   outcomes overdue;
+  auto const due = highest_due_priority();
   while (auto* const w = deadlines_.top()) {
     if (w->deadline() > now_) break;
-    end_wait(*w, departure::expired, overdue);
+    end_wait(*w, departure::expired, due, overdue);
   }
   // Only now: what a refused waiter is told counts none of those that are refused with it.
-  while (auto* const w = overdue.pop_front()) {
-    auto facts = facts_about(errc::timed_out, *w);
-    pace_.refused();
-    advise_return(facts, w->priority());
-    w->outcome_ = refuse(facts);
-    ended.push_back(*w);
-  }
+  while (auto* const w = overdue.pop_front()) tell_timed_out(*w, ended);
 }
 
-/// Takes `w` out of line, to be refused with others. What it lacked is noted first: its leaving may change that.
 template <class Policy>
-void admission_core<Policy>::end_wait(waiter& w, departure why, outcomes& refused) noexcept {
-  w.blocked_ = what_blocks(w.demand());
+void admission_core<Policy>::tell_timed_out(waiter& w, outcomes& ended) noexcept {
+  auto facts = facts_about(errc::timed_out, w);
+  pace_.refused();
+  advise_return(facts, w.priority());
+  w.outcome_ = refuse(facts);
+  ended.push_back(w);
+}
+
+/// Takes `w` out of line, to be refused with others. What it lacked is noted as it was before any of them left.
+template <class Policy>
+void admission_core<Policy>::end_wait(waiter& w, departure why, int due, outcomes& refused) noexcept {
+  w.blocked_ = what_blocks(w.demand(), w.priority(), due);
   leave(w, why);
   refused.push_back(w);
 }
 
 // -- deciding
-
-/// A reserve that would block an idle machine counts nothing, or the first request could wait for ever.
-template <class Policy>
-std::uint64_t admission_core<Policy>::tokens_for_admission() const noexcept {
-  return budget_.free_beyond(lanes_.busy() == 0 ? 0 : limits_.growth_reserve);
-}
 
 /// The highest priority whose oldest waiter has been overtaken as often as is allowed; -1 when there is none.
 template <class Policy>
@@ -150,7 +149,7 @@ std::optional<rejection> admission_core<Policy>::turn_away(request const& r, pat
       return std::nullopt;
   }
   auto facts = facts_about(code, demand, r.tag);
-  facts.blocked = what_blocks(demand);
+  facts.blocked = what_blocks(demand, r.priority, highest_due_priority());
   facts.limit = limit;
   // Whoever only asks does not push the others' return further away.
   if (how == patience::waits) pace_.refused();
@@ -164,12 +163,13 @@ bool admission_core<Policy>::has_room(std::uint64_t demand) const noexcept {
   return waiting_ < limits_.places() && (waiting_ == 0 || waiting_tokens_ + demand <= limits_.max_waiting_tokens);
 }
 
-/// What a request lacks that is not admitted, or a waiter that still waits.
+/// What a request of that demand and priority lacks, when the highest priority with a due waiter is `due`.
 template <class Policy>
-blocked_on admission_core<Policy>::what_blocks(std::uint64_t demand) const noexcept {
+blocked_on admission_core<Policy>::what_blocks(std::uint64_t demand, std::uint32_t priority, int due) const noexcept {
   if (holds_ != 0) return blocked_on::hold;
   if (lanes_.free() == 0) return blocked_on::lane;
-  return demand > tokens_for_admission() ? blocked_on::tokens : blocked_on::reservation;
+  if (demand > tokens_for_admission()) return blocked_on::tokens;
+  return due >= static_cast<int>(priority) ? blocked_on::reservation : blocked_on::nothing;
 }
 
 // -- admitting and leaving
@@ -310,10 +310,14 @@ auto admission_core<Policy>::readmit(grant const& held, request const& r, waiter
   place.facts_.arrival = held.arrival;
   place.facts_.enqueued_turn = held.enqueued_turn;
   place.line.readmitted = true;
-  join(place);
+  auto const too_late = place.deadline() <= now_;  // a wait of nothing is over before it begins
+  if (!too_late) join(place);
   ++counters_.readmitted;
   release(held);
-  expire_overdue(ended);  // a wait of nothing is over before anyone is admitted
+  if (too_late) {
+    place.blocked_ = what_blocks(demand, r.priority, highest_due_priority());
+    tell_timed_out(place, ended);
+  }
   return joined{};
 }
 
@@ -353,7 +357,7 @@ bool admission_core<Policy>::try_grow(grant& held, std::uint64_t total) noexcept
 
 template <class Policy>
 rejection admission_core<Policy>::cancel(waiter& w) noexcept {
-  w.blocked_ = what_blocks(w.demand());
+  w.blocked_ = what_blocks(w.demand(), w.priority(), highest_due_priority());
   leave(w, departure::cancelled);
   ++counters_.cancelled;
   return rejection{facts_about(errc::cancelled, w)};
@@ -388,6 +392,7 @@ void admission_core<Policy>::refuse_waiters(errc code, refusal_cause cause, Want
   std::array<waiter*, highest_priority + 1> heads;
   std::ranges::transform(lines_, heads.begin(), [](auto const& line) { return line.oldest(); });
   outcomes refused;
+  auto const due = highest_due_priority();
   for (;;) {
     auto const oldest = std::ranges::min_element(heads, [](waiter const* a, waiter const* b) {
       return a != nullptr && (b == nullptr || a->arrival() < b->arrival());
@@ -396,7 +401,7 @@ void admission_core<Policy>::refuse_waiters(errc code, refusal_cause cause, Want
     auto& w = **oldest;
     *oldest = detail::arrival_list<waiter>::next(w);
     if (!wanted(w)) continue;
-    end_wait(w, departure::refused, refused);
+    end_wait(w, departure::refused, due, refused);
   }
   while (auto* const w = refused.pop_front()) {
     auto facts = facts_about(code, *w);
@@ -414,7 +419,8 @@ refusal_facts admission_core<Policy>::facts_about(errc code, std::uint64_t deman
   facts.code = code;
   facts.free_lanes = lanes_.free();
   facts.asked_tokens = demand;
-  facts.free_tokens = tokens_for_admission();
+  facts.free_tokens = budget_.free();
+  facts.growth_reserve = growth_reserve();
   facts.kv_capacity = limits_.kv_capacity;
   facts.waiting = waiting_;
   facts.max_waiting = limits_.places();
@@ -483,7 +489,7 @@ waiter_info admission_core<Policy>::info_at(waiter const& w, std::size_t place, 
           .place = place,
           .waited = saturating_sub(std::max(now, now_), w.joined()),
           .overtaken = w.overtaken(),
-          .blocked = what_blocks(w.demand())};
+          .blocked = what_blocks(w.demand(), w.priority(), highest_due_priority())};
 }
 
 template <class Policy>

@@ -123,7 +123,7 @@ class prefix_walk {
       if (places_.empty()) continue;
       sort(items);
       grow(items);
-      if (use == last_prompt::follow && kind_of(last) == kind) mark_continuation(items, last);
+      if (use == last_prompt::follow) mark_continuation(items, last);
       next = number(items, next);
     }
   }
@@ -252,7 +252,7 @@ class prefix_walk {
     }
   }
 
-  /// Marks the children on the way of the last prompt, as far as it leads.
+  /// Marks the children on the way of the last prompt, as far as it leads: nowhere in the tree of the other kind.
   void mark_continuation(std::span<walk_item const> items, prompt_view last) noexcept {
     for (auto at = root; at != none;) {
       auto const depth = nodes_[at].depth;

@@ -49,8 +49,8 @@ namespace detail {
 }  // namespace detail
 
 /// The `candidate::index` of every candidate, the one to serve first in front. `turn` is the number of admissions out
-/// of the line so far; `last_admitted` is the prompt of the latest of them, empty if there was none, and is ignored with
-/// spread_families. Compares, in this order: priority; grouping score; place in a depth-first walk of the radix
+/// of the line so far; `last_admitted` is the prompt of the latest of them, empty if there was none, and is ignored
+/// with spread_families. Compares, in this order: priority; grouping score; place in a depth-first walk of the radix
 /// tree of all prompts; effective score; `order`; position. Without group_prefixes: priority, effective score, `order`,
 /// position. Scores saturate.
 ///
