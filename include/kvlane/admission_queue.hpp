@@ -12,6 +12,7 @@
 
 #include <kvlane/admission_core.hpp>
 #include <kvlane/clock.hpp>
+#include <kvlane/detail/callback_loop.hpp>
 #include <kvlane/detail/queue_state.hpp>
 #include <kvlane/hold.hpp>
 #include <kvlane/observer.hpp>
@@ -211,6 +212,7 @@ template <class Completion>
   requires std::invocable<std::decay_t<Completion>&, admission>
 std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::enqueue(request const& r, ticket& place,
                                                                                         Completion&& completion) {
+  detail::callback_loop::deferral const later;
   place = ticket{};
   // Declared before the transaction: what is left over is destroyed after unlocking.
   std::unique_ptr<place_type> waiter;
@@ -243,6 +245,7 @@ template <class Completion>
 std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::readmit(lease&& held, request const& r,
                                                                                         ticket& place,
                                                                                         Completion&& completion) {
+  detail::callback_loop::deferral const later;
   place = ticket{};
   std::unique_ptr<place_type> waiter =
       std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
@@ -323,9 +326,10 @@ template <class Policy, class Observer, class Mutex, class Clock>
 std::size_t basic_admission_queue<Policy, Observer, Mutex, Clock>::expire() noexcept {
   transaction t{*state_};
   t.advance_if_anyone_waits();
-  std::size_t expired = 0;
-  for (auto const* w = t.ended().front(); w != nullptr; w = state_type::outcomes::next(*w)) ++expired;
   t.dispatch();
+  std::size_t expired = 0;
+  for (auto const* w = t.ended().front(); w != nullptr; w = state_type::outcomes::next(*w))
+    if (w->granted() == nullptr) ++expired;
   return expired;
 }
 

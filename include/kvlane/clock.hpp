@@ -16,7 +16,7 @@ struct steady {
 /// \param wait may be negative; the result is then clamped at `time_point::min()`.
 [[nodiscard]] constexpr time_point saturating_add(time_point at, duration wait) noexcept {
   auto const since = at.time_since_epoch();
-  if (wait > duration::zero() && since > duration::max() - wait) return time_point::max();
+  if (wait == forever || (wait > duration::zero() && since > duration::max() - wait)) return time_point::max();
   if (wait < duration::zero() && since < duration::min() - wait) return time_point::min();
   return at + wait;
 }

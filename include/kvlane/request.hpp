@@ -116,7 +116,8 @@ inline void validate(limits const& l) {
     nonsense("growth_reserve is " + std::to_string(l.growth_reserve) + ", which leaves nothing of kv_capacity " +
              std::to_string(l.kv_capacity));
   if (l.max_wait < duration::zero())
-    nonsense("max_wait is " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(l.max_wait).count()) +
+    // Rounded away from zero: the text does not call a negative wait 0.
+    nonsense("max_wait is " + std::to_string(std::chrono::floor<std::chrono::milliseconds>(l.max_wait).count()) +
              " ms; a wait is not negative");
   ensure_lanes_fit(l.lanes, l.engine_lanes, "kvlane::limits: lanes");
 }

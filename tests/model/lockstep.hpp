@@ -216,9 +216,10 @@ class pair {
     place->copy_prompt({r.prompt, r.prefix_blocks});
     outcomes ended;
     core_.advance(moment_of(now_), ended);
-    core_.dispatch(ended);
-    // Asked twice, as a queue does: without a place, and with one only when that is said to be needed.
-    auto v = core_.judge(core_request(r), how, nullptr);
+    // Asked as a queue asks: first what needs no clock, then without a place, and with one only when that is needed.
+    auto const at_once = core_.judge_at_once(core_request(r), how);
+    if (!at_once) core_.dispatch(ended);
+    auto v = at_once ? *at_once : core_.judge(core_request(r), how, nullptr);
     if (std::holds_alternative<needs_waiter>(v)) v = core_.judge(core_request(r), how, place.get());
     auto const expected = how == patience::waits ? model_.enqueue(r, now_) : model_.try_admit(r, now_);
     settle(ended, expected);

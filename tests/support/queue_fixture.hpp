@@ -93,6 +93,12 @@ class queue_fixture : public testing::Test {
     return c;
   }
 
+  /// Gives back the lease of the client with this tag.
+  void finish(std::uint64_t tag) {
+    for (auto& c : clients_)
+      if (c.tag == tag) c.finish();
+  }
+
   void advance(duration by) { clock.advance(by); }
   [[nodiscard]] std::uint64_t depth() { return queue().snapshot().waiting; }
   [[nodiscard]] std::uint32_t lanes_busy() { return queue().snapshot().lanes_busy; }

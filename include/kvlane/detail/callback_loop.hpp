@@ -39,6 +39,24 @@ class callback_loop {
     last_ = &call;
   }
 
+  /// For as long as it lives, callbacks of this thread wait: for calls that change a queue in several steps and must not
+  /// be overtaken by what the first step causes (which may even destroy the queue).
+  class deferral {
+   public:
+    deferral() noexcept : loop_{of_this_thread()}, outermost_{!std::exchange(loop_.running_, true)} {}
+    deferral(deferral const&) = delete;
+    deferral& operator=(deferral const&) = delete;
+    ~deferral() {
+      if (!outermost_) return;
+      loop_.running_ = false;
+      loop_.run();
+    }
+
+   private:
+    callback_loop& loop_;
+    bool outermost_;
+  };
+
   /// Runs everything, unless a callback of this thread is running: then its loop goes on with it.
   void run() noexcept {
     if (running_ || first_ == nullptr) return;

@@ -1,0 +1,110 @@
+#include "trace_reader.hpp"
+
+#include "line_formats.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <system_error>
+#include <utility>
+
+namespace replay {
+
+namespace {
+
+constexpr std::size_t most_complaints = 10;
+
+struct format {
+  std::string_view name;
+  bool has_header;
+  std::function<trace_request(std::string_view)> parse;
+};
+
+/// A line without its end, or nothing at the end of the file.
+class lines {
+ public:
+  explicit lines(std::istream& in) : in_{in} {}
+
+  /// Goes to the next line that is not empty; false when there is none.
+  bool next() {
+    while (std::getline(in_, text_)) {
+      ++number_;
+      if (text_.ends_with('\r')) text_.pop_back();
+      if (number_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
+      if (text_.find_first_not_of(" \t") != std::string::npos) return true;
+    }
+    return false;
+  }
+  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+
+ private:
+  std::istream& in_;
+  std::string text_;
+  std::uint64_t number_ = 0;
+};
+
+format format_of(std::string_view first_line) {
+  if (first_line.starts_with('{'))
+    return {"Mooncake JSONL", false, [reader = mooncake_lines{}](std::string_view l) mutable { return reader.parse(l); }};
+  if (first_line == azure_header) return {"Azure CSV", true, parse_azure_line};
+  return {};
+}
+
+std::string joined_complaints(std::vector<std::string> const& complaints, std::uint64_t count) {
+  auto text = fmt::format("{}", fmt::join(complaints, "\n"));
+  if (count > complaints.size()) text += fmt::format("\n... and {} more", count - complaints.size());
+  return text + "\nMend the file, or leave such lines out with --skip-bad.";
+}
+
+void count_from_first_arrival(std::vector<trace_request>& requests) {
+  std::ranges::stable_sort(requests, {}, &trace_request::arrival);
+  auto const start = requests.front().arrival;
+  for (auto& r : requests) r.arrival -= start;
+}
+
+}  // namespace
+
+trace read_trace(std::istream& in, std::string_view name, bad_lines bad) {
+  lines line{in};
+  if (!line.next()) throw trace_error{fmt::format("{}: the file is empty; a trace has a request in each line", name)};
+  auto const how = format_of(line.text());
+  if (!how.parse)
+    throw trace_error{fmt::format("{}:{}: neither Mooncake JSONL (a line begins with '{{') nor Azure CSV (the first line is "
+                                  "'{}'); other formats have to be converted",
+                                  name, line.number(), azure_header)};
+  trace result;
+  result.requests.title = fmt::format("real: {}, {}", how.name, std::filesystem::path{name}.filename().string());
+  auto& skipped = result.requests.skipped_lines;
+  for (auto more = !how.has_header || line.next(); more; more = line.next()) {
+    try {
+      result.requests.requests.push_back(how.parse(line.text()));
+    } catch (malformed_line const& why) {
+      if (++skipped <= most_complaints) result.complaints.push_back(fmt::format("{}:{}: {}", name, line.number(), why.what()));
+    }
+  }
+  if (in.bad()) throw trace_error{fmt::format("{}: reading failed after line {}", name, line.number())};
+  if (skipped != 0 && bad == bad_lines::refuse) throw trace_error{joined_complaints(result.complaints, skipped)};
+  if (result.requests.requests.empty())
+    throw trace_error{fmt::format("{}: no request in it ({} bad lines); a trace has a request in each line", name, skipped)};
+  count_from_first_arrival(result.requests.requests);
+  return result;
+}
+
+trace read_trace_file(std::string const& path, bad_lines bad) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw trace_error{fmt::format("{}: is a directory; give the trace files in it", path)};
+  std::ifstream in{path, std::ios::binary};
+  if (!in)
+    throw trace_error{fmt::format("{}: cannot be opened ({}); give the path of a Mooncake JSONL or Azure CSV file, or "
+                                  "--synthetic for made-up requests",
+                                  path, std::error_code{errno, std::generic_category()}.message())};
+  return read_trace(in, path, bad);
+}
+
+}  // namespace replay

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace replay {
+
+using std::chrono::nanoseconds;
+
+/// Tokens of a prefix block, as the Mooncake traces cut prompts; the last block of a prompt may hold fewer.
+inline constexpr std::uint32_t prefix_block_tokens = 512;
+
+/// One request as it was recorded, or made up.
+struct trace_request {
+  nanoseconds arrival{};            ///< since the first arrival
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t reply_tokens = 0;   ///< what the model really generated, not what was allowed
+  /// Ids of the prompt's prefix blocks: an id stands for the whole prefix up to and including its block. Empty: unknown.
+  std::vector<std::uint64_t> blocks;
+};
+
+/// A stream of requests in order of arrival, and where it comes from.
+struct workload {
+  std::string title;  ///< says whether the data are real, and what was done to them
+  std::vector<trace_request> requests;
+  std::uint64_t skipped_lines = 0;  ///< of the file, because they were malformed
+};
+
+/// Changes to a workload before it is replayed.
+struct reshaping {
+  std::uint64_t limit = ~std::uint64_t{0};  ///< only so many requests, the first ones
+  nanoseconds spread{};                     ///< each arrival is delayed by a random part of it
+  double speed = 1.0;                       ///< arrivals come so many times as fast; finite and positive
+  std::uint64_t seed = 1;
+};
+
+/// Applies, in this order: the limit, the jitter (arrivals are sorted again), the first arrival as moment 0, the speed.
+/// The title tells each change. \throws std::invalid_argument when the last arrival would lie more than 10 years ahead
+[[nodiscard]] workload reshape(workload original, reshaping const& how);
+
+}  // namespace replay
