@@ -34,7 +34,8 @@ http_reply to_http(rejection const& why, http_table const& table) {
   }
   nlohmann::ordered_json const body{
       {"error", {{"message", why.message()}, {"type", rule.type}, {"param", nullptr}, {"code", rule.code}}}};
-  reply.body = body.dump();
+  // Words of a replaced table may be anything; a reply that names a refusal is not lost to a wrong byte in them.
+  reply.body = body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   return reply;
 }
 

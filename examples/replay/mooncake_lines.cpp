@@ -52,8 +52,8 @@ std::vector<std::uint64_t> block_ids(json const& object, std::uint32_t prompt_to
   if (!ids.is_array()) throw malformed_line{fmt::format("hash_ids is {}; a list is needed", shown(ids))};
   auto const needed = (std::uint64_t{prompt_tokens} + prefix_block_tokens - 1) / prefix_block_tokens;
   if (ids.size() != needed)
-    throw malformed_line{fmt::format("hash_ids has {} entries; {} tokens make {} blocks of {}", ids.size(), prompt_tokens,
-                                     needed, prefix_block_tokens)};
+    throw malformed_line{fmt::format("hash_ids has {} entries; {} tokens make {} blocks of {}", ids.size(),
+                                     prompt_tokens, needed, prefix_block_tokens)};
   std::vector<std::uint64_t> blocks;
   blocks.reserve(ids.size());
   for (auto const& id : ids) blocks.push_back(whole_number(id, "a hash id", ~std::uint64_t{0}));

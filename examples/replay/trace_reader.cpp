@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -50,7 +49,8 @@ class lines {
 
 format format_of(std::string_view first_line) {
   if (first_line.starts_with('{'))
-    return {"Mooncake JSONL", false, [reader = mooncake_lines{}](std::string_view l) mutable { return reader.parse(l); }};
+    return {"Mooncake JSONL", false,
+            [reader = mooncake_lines{}](std::string_view l) mutable { return reader.parse(l); }};
   if (first_line == azure_header) return {"Azure CSV", true, parse_azure_line};
   return {};
 }
@@ -62,7 +62,7 @@ std::string joined_complaints(std::vector<std::string> const& complaints, std::u
 }
 
 void count_from_first_arrival(std::vector<trace_request>& requests) {
-  std::ranges::stable_sort(requests, {}, &trace_request::arrival);
+  sort_by_arrival(requests);
   auto const start = requests.front().arrival;
   for (auto& r : requests) r.arrival -= start;
 }
@@ -74,9 +74,10 @@ trace read_trace(std::istream& in, std::string_view name, bad_lines bad) {
   if (!line.next()) throw trace_error{fmt::format("{}: the file is empty; a trace has a request in each line", name)};
   auto const how = format_of(line.text());
   if (!how.parse)
-    throw trace_error{fmt::format("{}:{}: neither Mooncake JSONL (a line begins with '{{') nor Azure CSV (the first line is "
-                                  "'{}'); other formats have to be converted",
-                                  name, line.number(), azure_header)};
+    throw trace_error{
+        fmt::format("{}:{}: neither Mooncake JSONL (a line begins with '{{') nor Azure CSV (the first line is "
+                    "'{}'); other formats have to be converted",
+                    name, line.number(), azure_header)};
   trace result;
   result.requests.title = fmt::format("real: {}, {}", how.name, std::filesystem::path{name}.filename().string());
   auto& skipped = result.requests.skipped_lines;
@@ -84,13 +85,15 @@ trace read_trace(std::istream& in, std::string_view name, bad_lines bad) {
     try {
       result.requests.requests.push_back(how.parse(line.text()));
     } catch (malformed_line const& why) {
-      if (++skipped <= most_complaints) result.complaints.push_back(fmt::format("{}:{}: {}", name, line.number(), why.what()));
+      if (++skipped <= most_complaints)
+        result.complaints.push_back(fmt::format("{}:{}: {}", name, line.number(), why.what()));
     }
   }
   if (in.bad()) throw trace_error{fmt::format("{}: reading failed after line {}", name, line.number())};
   if (skipped != 0 && bad == bad_lines::refuse) throw trace_error{joined_complaints(result.complaints, skipped)};
   if (result.requests.requests.empty())
-    throw trace_error{fmt::format("{}: no request in it ({} bad lines); a trace has a request in each line", name, skipped)};
+    throw trace_error{
+        fmt::format("{}: no request in it ({} bad lines); a trace has a request in each line", name, skipped)};
   count_from_first_arrival(result.requests.requests);
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <utility>
 
@@ -16,13 +17,10 @@ namespace {
 /// Far from the end of a 64-bit clock, so that no sum of times overflows.
 constexpr nanoseconds latest_arrival = std::chrono::years{10};
 
-void sort_by_arrival(std::vector<trace_request>& requests) {
-  std::ranges::stable_sort(requests, {}, &trace_request::arrival);
-}
-
 void spread_arrivals(std::vector<trace_request>& requests, reshaping const& how) {
   random_numbers random{how.seed};
-  for (auto& r : requests) r.arrival += nanoseconds{std::llround(random.unit() * static_cast<double>(how.spread.count()))};
+  for (auto& r : requests)
+    r.arrival += nanoseconds{std::llround(random.unit() * static_cast<double>(how.spread.count()))};
   sort_by_arrival(requests);
 }
 
@@ -37,6 +35,18 @@ void set_speed(std::vector<trace_request>& requests, double speed) {
 
 }  // namespace
 
+// Not std::stable_sort: with libstdc++ 12 it does not compile without a warning on clang.
+void sort_by_arrival(std::vector<trace_request>& requests) {
+  std::vector<std::pair<nanoseconds, std::size_t>> places;
+  places.reserve(requests.size());
+  for (std::size_t i = 0; i != requests.size(); ++i) places.emplace_back(requests[i].arrival, i);
+  std::ranges::sort(places);
+  std::vector<trace_request> sorted;
+  sorted.reserve(requests.size());
+  for (auto const& [arrival, place] : places) sorted.push_back(std::move(requests[place]));
+  requests = std::move(sorted);
+}
+
 workload reshape(workload original, reshaping const& how) {
   auto w = std::move(original);
   auto& requests = w.requests;
@@ -47,7 +57,8 @@ workload reshape(workload original, reshaping const& how) {
   }
   if (how.spread > nanoseconds::zero()) {
     spread_arrivals(requests, how);
-    w.title += fmt::format(", arrivals spread by up to {} ms (seed {})", how.spread / std::chrono::milliseconds{1}, how.seed);
+    w.title +=
+        fmt::format(", arrivals spread by up to {} ms (seed {})", how.spread / std::chrono::milliseconds{1}, how.seed);
   }
   if (requests.empty()) return w;
   auto const start = requests.front().arrival;

@@ -14,9 +14,9 @@ inline constexpr std::uint32_t prefix_block_tokens = 512;
 
 /// One request as it was recorded, or made up.
 struct trace_request {
-  nanoseconds arrival{};            ///< since the first arrival
+  nanoseconds arrival{};  ///< since the first arrival
   std::uint32_t prompt_tokens = 0;
-  std::uint32_t reply_tokens = 0;   ///< what the model really generated, not what was allowed
+  std::uint32_t reply_tokens = 0;  ///< what the model really generated, not what was allowed
   /// Ids of the prompt's prefix blocks: an id stands for the whole prefix up to and including its block. Empty: unknown.
   std::vector<std::uint64_t> blocks;
 };
@@ -27,6 +27,9 @@ struct workload {
   std::vector<trace_request> requests;
   std::uint64_t skipped_lines = 0;  ///< of the file, because they were malformed
 };
+
+/// Sorts by arrival; requests of one moment keep their order.
+void sort_by_arrival(std::vector<trace_request>& requests);
 
 /// Changes to a workload before it is replayed.
 struct reshaping {

@@ -259,24 +259,37 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
   }
   t.advance();
   auto const given_back = detail::lease_access::held(held);
-  auto const v = t.core().readmit(given_back, r, *waiter, t.ended());
+  std::variant<joined, rejection> v;
+  try {
+    v = t.core().readmit(given_back, r, *waiter, t.ended());
+  } catch (...) {
+    t.dispatch();  // somebody may have expired before a follower that fits
+    throw;
+  }
   if (auto const* const why = std::get_if<rejection>(&v)) {
     t.dispatch();
     return own_outcome(t, r, *why);
   }
   detail::lease_access::forget(held);
   t.unshare();
-  t.note([&] { return events::readmitted{0, r.tag, r.flow, r.priority, waiter->demand(), t.depth()}; });
-  bind(t, place, *waiter, *state_);
-  auto& joined_as = *waiter.release();
-  t.dispatch();
-  if (joined_as.in_line()) return std::nullopt;
-  // Its wait ended in the same event, so that is the immediate outcome and the completion will not run.
-  t.ended().remove(joined_as);
-  detail::ticket_access::forget(place);
-  t.unshare();
-  joined_as.let_go();
-  waiter.reset(&joined_as);
+  auto& joined_as = *waiter;
+  auto over = t.ended().remove(joined_as);  // a wait of nothing, told as the caller's own
+  t.note([&] { return events::readmitted{0, r.tag, r.flow, r.priority, joined_as.demand(), t.depth()}; });
+  if (over) {
+    t.dispatch();
+  } else {
+    bind(t, place, *waiter.release(), *state_);
+    joined_as.keep();  // the lock may be open for a while in dispatch: others may tell it, and it may go
+    t.dispatch();
+    over = t.ended().remove(joined_as);
+    joined_as.let_go();
+    if (!over) return std::nullopt;
+    // Its wait ended in this very event, so that is the immediate outcome and the completion will not run.
+    detail::ticket_access::forget(place);
+    t.unshare();
+    joined_as.let_go();
+    waiter.reset(&joined_as);
+  }
   if (auto const* const g = waiter->granted()) return own_outcome(t, r, *g);
   return own_outcome(t, r, std::get<rejection>(waiter->outcome()));
 }

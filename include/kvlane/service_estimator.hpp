@@ -18,22 +18,14 @@ namespace detail {
 struct estimator_state {
   std::mutex mutex;
   service_rates rates;
-  work active;
-  work queued;
+  work_sum active;
+  work_sum queued;
   std::uint32_t concurrency = 1;
 
-  static void add(work& sum, work const& w) noexcept {
-    sum.prompt_tokens += w.prompt_tokens;
-    sum.decode_tokens += w.decode_tokens;
-  }
-  static void subtract(work& sum, work const& w) noexcept {
-    sum.prompt_tokens -= w.prompt_tokens;
-    sum.decode_tokens -= w.decode_tokens;
-  }
   std::optional<fractional_ms> predicted_wait() const noexcept {
     auto ahead = active;
-    add(ahead, queued);
-    return rates.predicted_wait(ahead, concurrency);
+    ahead.add(queued);
+    return rates.predicted_wait(ahead.total(), concurrency);
   }
 };
 
@@ -41,7 +33,7 @@ struct estimator_state {
 class counted_work {
  public:
   counted_work() noexcept = default;
-  counted_work(std::shared_ptr<estimator_state> state, work estimator_state::*sum, work const& w) noexcept
+  counted_work(std::shared_ptr<estimator_state> state, work_sum estimator_state::*sum, work const& w) noexcept
       : state_{std::move(state)}, sum_{sum}, work_{w} {}
   counted_work(counted_work&& other) noexcept = default;
   counted_work& operator=(counted_work&& other) noexcept {
@@ -59,22 +51,22 @@ class counted_work {
   void release() noexcept {
     if (auto const state = std::move(state_)) {
       std::lock_guard const lock{state->mutex};
-      estimator_state::subtract(state.get()->*sum_, work_);
+      (state.get()->*sum_).subtract(work_);
     }
   }
   /// Moves the work to another sum in one step.
-  counted_work move_to(work estimator_state::*sum) && noexcept {
+  counted_work move_to(work_sum estimator_state::*sum) && noexcept {
     if (state_) {
       std::lock_guard const lock{state_->mutex};
-      estimator_state::subtract(state_.get()->*sum_, work_);
-      estimator_state::add(state_.get()->*sum, work_);
+      (state_.get()->*sum_).subtract(work_);
+      (state_.get()->*sum).add(work_);
     }
     return {std::move(state_), sum, work_};
   }
 
  private:
   std::shared_ptr<estimator_state> state_;
-  work estimator_state::*sum_ = nullptr;
+  work_sum estimator_state::*sum_ = nullptr;
   work work_;
 };
 
@@ -143,14 +135,14 @@ class service_estimator {
       facts.retry_after = *predicted - fractional_ms{max_wait};
       return rejection{facts};
     }
-    detail::estimator_state::add(state_->queued, w);
+    state_->queued.add(w);
     return queued_work{detail::counted_work{state_, &detail::estimator_state::queued, w}};
   }
 
   /// Counts `w` as running.
   [[nodiscard]] active_work start_active(work const& w) noexcept {
     std::lock_guard const lock{state_->mutex};
-    detail::estimator_state::add(state_->active, w);
+    state_->active.add(w);
     return active_work{detail::counted_work{state_, &detail::estimator_state::active, w}};
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <kvlane/fwd.hpp>
+#include <kvlane/lease.hpp>
 #include <kvlane/ordering/policy.hpp>
 
 namespace kvlane::test {
@@ -33,7 +34,8 @@ struct insert_failed : std::runtime_error {
   insert_failed() : std::runtime_error{"insert was told to fail"} {}
 };
 
-/// A policy that counts what it is asked, and can fail. Copies share their gauges.
+/// A policy that counts what it is asked, and can fail. It leaves its gauges behind when it is moved, so that a test still
+/// reads them after the queue has taken the policy.
 template <class Base>
 class instrumented : public Base {
  public:
@@ -41,6 +43,13 @@ class instrumented : public Base {
 
   instrumented() = default;
   explicit instrumented(Base base) : Base{std::move(base)} {}
+  instrumented(instrumented&& other) noexcept : Base{std::move(other)}, gauges_{other.gauges_} {}
+  instrumented& operator=(instrumented&& other) noexcept {
+    Base::operator=(std::move(other));
+    gauges_ = other.gauges_;
+    return *this;
+  }
+  ~instrumented() = default;
 
   [[nodiscard]] policy_gauges& gauges() const noexcept { return *gauges_; }
 

@@ -57,7 +57,7 @@ class queue_fixture : public testing::Test {
   using queue_type = basic_admission_queue<Policy, Observer, std::mutex, Clock>;
 
  protected:
-  void open(limits const& l = {}) { queue_ = std::make_unique<queue_type>(l, policy, observer, clock); }
+  void open(limits const& l = {}) { queue_ = std::make_unique<queue_type>(l, std::move(policy), observer, clock); }
   void destroy_queue() { queue_.reset(); }
   [[nodiscard]] queue_type& queue() { return *queue_; }
 

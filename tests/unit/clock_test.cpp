@@ -43,6 +43,7 @@ TEST(SaturatingAdd, StopsAtTheStartOfTime) {
   EXPECT_EQ(saturating_add(start_of_time + tick, -tick), start_of_time);
   EXPECT_EQ(saturating_add(start_of_time + tick, -2 * tick), start_of_time);
   EXPECT_EQ(saturating_add(epoch - tick, duration::min()), start_of_time);
+  EXPECT_EQ(saturating_add(start_of_time + 2 * tick, -tick), start_of_time + tick);
   EXPECT_EQ(saturating_add(epoch, duration::min()), start_of_time);
 }
 
@@ -63,6 +64,7 @@ TEST(SaturatingSub, SubtractsInBothDirections) {
 TEST(SaturatingSub, StopsAtWhatADurationCanHold) {
   EXPECT_EQ(saturating_sub(end_of_time - tick, epoch - tick), duration::max());
   EXPECT_EQ(saturating_sub(end_of_time - tick, epoch - 2 * tick), duration::max());
+  EXPECT_EQ(saturating_sub(end_of_time - 2 * tick, epoch - tick), duration::max() - tick);
   EXPECT_EQ(saturating_sub(epoch + 1h, start_of_time), duration::max());
   EXPECT_EQ(saturating_sub(start_of_time, epoch + tick), duration::min());
   EXPECT_EQ(saturating_sub(start_of_time, end_of_time), duration::min());

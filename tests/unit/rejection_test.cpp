@@ -80,9 +80,9 @@ TEST(Rejection, HandsOutTheNumbersItWasMadeOf) {
 }
 
 TEST(Rejection, EveryCodeIsItsOwnErrorCode) {
-  for (auto const code : {errc::invalid_request, errc::never_fits, errc::shutting_down, errc::would_wait,
-                          errc::queue_full, errc::would_time_out, errc::timed_out, errc::cancelled,
-                          errc::no_longer_fits}) {
+  for (auto const code :
+       {errc::invalid_request, errc::never_fits, errc::shutting_down, errc::would_wait, errc::queue_full,
+        errc::would_time_out, errc::timed_out, errc::cancelled, errc::no_longer_fits}) {
     rejection const why{{.code = code}};
     EXPECT_EQ(why.code(), code);
     EXPECT_EQ(why.error_code(), kvlane::make_error_code(code));
@@ -203,11 +203,10 @@ TEST(Rejection, ShuttingDownSaysWhetherTheServerMayComeBack) {
 }
 
 TEST(Rejection, NoLongerFitsNamesTheNewCapacityAndTheDemand) {
-  EXPECT_EQ(text({.code = errc::no_longer_fits,
-                  .cause = refusal_cause::kv_capacity,
-                  .asked_tokens = 528,
-                  .kv_capacity = 512}),
-            "the KV cache was lowered to 512 tokens; the request needs 528");
+  EXPECT_EQ(
+      text(
+          {.code = errc::no_longer_fits, .cause = refusal_cause::kv_capacity, .asked_tokens = 528, .kv_capacity = 512}),
+      "the KV cache was lowered to 512 tokens; the request needs 528");
 }
 
 TEST(Rejection, RetryAfterIsRoundedUpToWholeSeconds) {

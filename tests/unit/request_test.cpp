@@ -78,6 +78,7 @@ TEST(Limits, TheLineHasEightPlacesForEachLaneWithinSixteenAndTwoHundredFiftySix)
   EXPECT_EQ(with_lanes(31).places(), 248U);
   EXPECT_EQ(with_lanes(32).places(), 256U);
   EXPECT_EQ(with_lanes(33).places(), 256U);
+  EXPECT_EQ(with_lanes(std::uint32_t{1} << 29).places(), 256U) << "eight times that is beyond 32 bits";
   EXPECT_EQ(with_lanes(UINT32_MAX).places(), 256U);
 }
 
@@ -136,6 +137,7 @@ TEST(RoundUpToBlocks, SaturatesAtTheHighestNumber) {
   EXPECT_EQ(round_up_to_blocks(most - 15, 16), most - 15) << "a whole number of blocks";
   EXPECT_EQ(round_up_to_blocks(most - 14, 16), most);
   EXPECT_EQ(round_up_to_blocks(most - 20, 16), most - 15);
+  EXPECT_EQ(round_up_to_blocks(most - 2, 2), most - 1);
   EXPECT_EQ(round_up_to_blocks(most - 1, UINT32_MAX), most);
 }
 

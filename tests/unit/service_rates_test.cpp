@@ -162,8 +162,7 @@ TEST(ServiceRates, LearnFromThePhaseThatMakesSenseAndReportTheOther) {
 
 TEST(ServiceRates, NonsenseLeavesWhatWasLearnedAlone) {
   auto rates = one_ms_a_token();
-  for (int i = 0; i != 100; ++i)
-    EXPECT_FALSE(rates.observe({.prompt_tokens = 10, .prefill = fractional_ms{infinite}}));
+  for (int i = 0; i != 100; ++i) EXPECT_FALSE(rates.observe({.prompt_tokens = 10, .prefill = fractional_ms{infinite}}));
   EXPECT_EQ(rates.predicted_wait({.prompt_tokens = 100, .decode_tokens = 100}, 1), 200ms);
 }
 

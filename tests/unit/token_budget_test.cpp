@@ -1,6 +1,5 @@
-#include <kvlane/token_budget.hpp>
-
 #include <kvlane/request.hpp>
+#include <kvlane/token_budget.hpp>
 
 #include <gtest/gtest.h>
 

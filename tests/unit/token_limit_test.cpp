@@ -74,8 +74,7 @@ TEST(TokenLimit, APromptAboveTheContextNeverFitsAndBothAreNamed) {
   EXPECT_EQ(refused.error().retry_after(), std::nullopt);
   EXPECT_EQ(not_asked(4096).resolve(2048, 1024).error().message(),
             "the prompt has 2048 tokens; the context holds 1024");
-  EXPECT_EQ(asked(1).resolve(65'537, 65'536).error().message(),
-            "the prompt has 65537 tokens; the context holds 65536");
+  EXPECT_EQ(asked(1).resolve(65'537, 65'536).error().message(), "the prompt has 65537 tokens; the context holds 65536");
 }
 
 TEST(TokenLimit, AContextBeyondThirtyTwoBitsIsCutToWhatAReplyCanHave) {

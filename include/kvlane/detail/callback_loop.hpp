@@ -16,12 +16,10 @@ class deferred_call {
   /// Runs user code. May destroy the object.
   virtual void run() noexcept = 0;
 
+  deferred_call* next_call = nullptr;  // the loop's own; a friend instead would let GCC warn of the destructor
+
  protected:
   ~deferred_call() = default;
-
- private:
-  friend class callback_loop;
-  deferred_call* next_call_ = nullptr;
 };
 
 /// The callbacks that this thread still has to run. A callback that causes others does not run them: they wait until it
@@ -34,8 +32,8 @@ class callback_loop {
   }
 
   void push(deferred_call& call) noexcept {
-    call.next_call_ = nullptr;
-    (last_ == nullptr ? first_ : last_->next_call_) = &call;
+    call.next_call = nullptr;
+    (last_ == nullptr ? first_ : last_->next_call) = &call;
     last_ = &call;
   }
 
@@ -62,7 +60,7 @@ class callback_loop {
     if (running_ || first_ == nullptr) return;
     running_ = true;
     while (auto* const call = first_) {
-      first_ = call->next_call_;
+      first_ = call->next_call;
       if (first_ == nullptr) last_ = nullptr;
       call->run();
     }

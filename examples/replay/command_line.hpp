@@ -1,0 +1,43 @@
+#pragma once
+
+#include "simulation.hpp"
+#include "synthetic.hpp"
+#include "trace_reader.hpp"
+#include "workload.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace replay {
+
+enum class progress_wish : std::uint8_t { where_a_terminal_is, always, never };
+
+/// What the command line asks for.
+struct command {
+  std::vector<std::string> traces;
+  std::optional<synthetic_settings> synthetic;
+  reshaping arrivals;
+  simulation_settings simulation;
+  std::vector<policy> policies;
+  bad_lines bad = bad_lines::refuse;
+  std::optional<std::string> json_file;
+  progress_wish progress = progress_wish::where_a_terminal_is;
+};
+
+/// A command line that makes no sense; the text says what to do instead.
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Text that was asked for instead of a run.
+struct help_text {
+  std::string text;
+};
+
+/// Reads a command line. \throws usage_error
+[[nodiscard]] std::variant<command, help_text> parse_command_line(int argc, char const* const* argv);
+
+}  // namespace replay

@@ -1,0 +1,111 @@
+#include "program.hpp"
+
+#include "command_line.hpp"
+#include "report.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+namespace replay {
+
+namespace {
+
+/// All inputs, read before anything is printed.
+std::vector<workload> read_inputs(command const& c, console const& where) {
+  std::vector<workload> inputs;
+  for (auto const& path : c.traces) {
+    auto t = read_trace_file(path, c.bad);
+    for (auto const& complaint : t.complaints) where.err << "skipped " << complaint << '\n';
+    inputs.push_back(reshape(std::move(t.requests), c.arrivals));
+  }
+  if (c.synthetic) inputs.push_back(reshape(make_synthetic(*c.synthetic), c.arrivals));
+  return inputs;
+}
+
+progress_display display_for(command const& c, console const& where) {
+  switch (c.progress) {
+    case progress_wish::always: return progress_display::on;
+    case progress_wish::never: return progress_display::off;
+    case progress_wish::where_a_terminal_is: break;
+  }
+  return where.default_progress;
+}
+
+comparison::column run_column(workload const& w, policy p, command const& c, console const& where) {
+  auto const display = display_for(c, where);
+  auto const start = std::chrono::steady_clock::now();
+  run_result result;
+  {
+    progress_bar bar{where.err, display, std::string{name_of(p)}, w.requests.size()};
+    result = simulate(w, p, c.simulation, [&](std::uint64_t ended) { bar.show(ended); });
+  }
+  if (display == progress_display::on) {
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
+    where.err << fmt::format("{}: {:.2f} s\n", name_of(p), took.count());
+  }
+  return {.used = p, .result = result};
+}
+
+comparison compare(workload const& w, command const& c, console const& where) {
+  comparison all{.title = w.title, .skipped_lines = {}, .columns = {}};
+  if (c.bad == bad_lines::skip) all.skipped_lines = w.skipped_lines;
+  for (auto const p : c.policies) all.columns.push_back(run_column(w, p, c, where));
+  return all;
+}
+
+void write_json(std::string const& path, nlohmann::ordered_json const& content) {
+  std::ofstream file{path, std::ios::binary};
+  file << content.dump(2) << '\n';
+  file.close();
+  if (!file)
+    throw trace_error{fmt::format("{}: cannot be written ({}); give --json a path in a folder that exists", path,
+                                  std::error_code{errno, std::generic_category()}.message())};
+}
+
+void replay_all(command const& c, console const& where) {
+  validate(c.simulation);
+  auto const inputs = read_inputs(c, where);
+  where.out << describe(c.simulation);
+  std::vector<comparison> all;
+  for (auto const& w : inputs) {
+    all.push_back(compare(w, c, where));
+    where.out << '\n' << table_of(all.back()) << std::flush;
+  }
+  if (c.json_file) write_json(*c.json_file, json_of(c.simulation, all));
+}
+
+}  // namespace
+
+int run_program(int argc, char const* const* argv, console const& where) {
+  constexpr auto input_is_bad = 1;
+  constexpr auto usage_is_bad = 2;
+  try {
+    auto const wish = parse_command_line(argc, argv);
+    if (auto const* const help = std::get_if<help_text>(&wish))
+      where.out << help->text;
+    else
+      replay_all(std::get<command>(wish), where);
+    return 0;
+  } catch (usage_error const& error) {
+    where.err << "kvlane-replay: " << error.what() << "\nkvlane-replay --help lists the options.\n";
+    return usage_is_bad;
+  } catch (std::invalid_argument const& error) {
+    where.err << "kvlane-replay: these settings make no sense: " << error.what()
+              << "\nThe option of that name sets it; kvlane-replay --help lists the options.\n";
+    return usage_is_bad;
+  } catch (trace_error const& error) {
+    where.err << error.what() << '\n';
+    return input_is_bad;
+  } catch (std::exception const& error) {
+    where.err << "kvlane-replay: " << error.what() << '\n';
+    return input_is_bad;
+  }
+}
+
+}  // namespace replay

@@ -1,0 +1,130 @@
+#pragma once
+
+// The side of replay_run that talks to the core: arrivals, outcomes, releases. Included by its header alone.
+
+#include "replay_run.hpp"
+
+namespace replay {
+
+/// The request as the core is told it, without its score. What it has generated so far is part of the prompt.
+template <class Policy>
+kvlane::request replay_run<Policy>::request_of(job const& j) const noexcept {
+  return {.prefix_blocks = j.origin->blocks,
+          .prompt_tokens = j.kv_needed(),
+          .max_tokens = settings_.max_tokens - j.generated,
+          .tag = static_cast<std::uint64_t>(&j - jobs_.data())};
+}
+
+/// What the prefix cache would save for a request now.
+template <class Policy>
+std::uint64_t replay_run<Policy>::score(job& j) const noexcept {
+  j.cached_blocks = cache_.leading_run(j.origin->blocks, j.cached_blocks);
+  kvlane::stage_affinity const only_stage{.matched_tokens = cached_tokens(j),
+                                          .cost_per_token = settings_.cost_per_token};
+  return kvlane::saved_cost({&only_stage, 1});
+}
+
+template <class Policy>
+void replay_run<Policy>::arrive(job& j) {
+  core_.advance(now_, ended_);
+  core_.dispatch(ended_);
+  take_outcomes();
+  auto r = request_of(j);
+  r.saved_cost = score(j);
+  auto const verdict = core_.judge(r, kvlane::patience::waits, &j.place);
+  if (auto const* const g = std::get_if<kvlane::grant>(&verdict)) start_serving(j, *g);
+  if (auto const* const no = std::get_if<kvlane::rejection>(&verdict)) record_.refused(no->code());
+  if (std::holds_alternative<kvlane::joined>(verdict)) enter_line(j);
+}
+
+template <class Policy>
+void replay_run<Policy>::enter_line(job& j) {
+  j.line_slot = line_.size();
+  line_.push_back(&j);
+}
+
+template <class Policy>
+void replay_run<Policy>::leave_line(job& j) noexcept {
+  auto* const last = line_.back();
+  line_[j.line_slot] = last;
+  last->line_slot = j.line_slot;
+  line_.pop_back();
+}
+
+/// Ends an event: whoever may run is admitted.
+template <class Policy>
+void replay_run<Policy>::close_event() {
+  if (undecided_ || !ended_.empty()) core_.dispatch(ended_);
+  undecided_ = false;
+  take_outcomes();
+}
+
+template <class Policy>
+void replay_run<Policy>::take_outcomes() {
+  while (auto* const w = ended_.pop_front()) {
+    auto& j = jobs_[w->tag()];
+    leave_line(j);
+    if (auto const* const g = w->granted())
+      start_serving(j, *g);
+    else
+      record_.refused(std::get<kvlane::rejection>(w->outcome()).code());
+  }
+}
+
+template <class Policy>
+void replay_run<Policy>::start_serving(job& j, kvlane::grant const& g) {
+  j.held = g;
+  j.admitted_at = now_;
+  if (!std::exchange(j.has_run, true)) record_.admitted(now_ - arrival_of(j));
+  record_.overtaken(g.overtaken);
+  admitted_.push_back(&j);
+}
+
+/// Adds what it did since its last admission to what the queue is to learn.
+template <class Policy>
+void replay_run<Policy>::stop_decoding(job& j) noexcept {
+  j.service.decode += now_ - j.token_at;
+}
+
+template <class Policy>
+void replay_run<Policy>::finish(job& j) {
+  stop_decoding(j);
+  // A phase that took no time, on an engine that costs nothing, teaches nothing.
+  if (j.service.prefill.count() == 0) j.service.prompt_tokens = 0;
+  if (j.service.decode.count() == 0) j.service.decode_tokens = 0;
+  if (j.service.prompt_tokens + j.service.decode_tokens != 0) core_.observe(j.service);
+  core_.release(j.held);
+  record_.completed(j.generated);
+  undecided_ = true;
+}
+
+/// Takes the KV of a request away; it waits again, or ends.
+template <class Policy>
+void replay_run<Policy>::preempt(job& j) {
+  stop_decoding(j);
+  undecided_ = true;
+  auto r = request_of(j);
+  r.saved_cost = score(j);
+  if (std::holds_alternative<kvlane::joined>(core_.readmit(j.held, r, j.place, ended_))) {
+    record_.preempted();
+    enter_line(j);
+    return;
+  }
+  core_.release(j.held);
+  record_.cut_off(j.generated);
+}
+
+/// Brings the scores of all waiters up to the present state of the cache.
+template <class Policy>
+void replay_run<Policy>::rescore_line() noexcept {
+  if (settings_.scores == score_updates::never || scored_at_ == cache_.changes()) return;
+  scored_at_ = cache_.changes();
+  for (auto* const j : line_) {
+    auto const saved = score(*j);
+    if (saved == j->place.saved_cost()) continue;
+    core_.rescore(j->place, saved);
+    undecided_ = true;
+  }
+}
+
+}  // namespace replay

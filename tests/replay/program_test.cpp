@@ -1,0 +1,202 @@
+#include "program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+outcome run(std::vector<std::string> arguments) {
+  std::vector<char const*> argv{"kvlane-replay"};
+  for (auto const& a : arguments) argv.push_back(a.c_str());
+  std::ostringstream out;
+  std::ostringstream err;
+  auto const status = replay::run_program(static_cast<int>(argv.size()), argv.data(), {.out = out, .err = err});
+  return {status, out.str(), err.str()};
+}
+
+/// A file that lives as long as the test, under a name that no other test uses.
+class temporary_file {
+ public:
+  explicit temporary_file(std::string const& ending, std::string const& content = {})
+      : path_{::testing::TempDir() + "kvlane_replay_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + ending} {
+    std::ofstream{path_, std::ios::binary} << content;
+  }
+  temporary_file(temporary_file const&) = delete;
+  temporary_file& operator=(temporary_file const&) = delete;
+  ~temporary_file() { std::remove(path_.c_str()); }
+
+  [[nodiscard]] std::string const& path() const { return path_; }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in{path_, std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+
+ private:
+  std::string path_;
+};
+
+constexpr auto azure_lines =
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.0,374,44\n2023-11-16 18:15:47.0,396,109\n";
+
+TEST(Program, PrintsATableForEachInputWithAColumnForEachPolicy) {
+  temporary_file const trace{".csv", azure_lines};
+  auto const r = run({trace.path(), "--synthetic", "--chats", "5", "--policy", "cache_aware,fcfs"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out,
+              HasSubstr("\nreal: Azure CSV, kvlane_replay_PrintsATableForEachInputWithAColumnForEachPolicy.csv\n"));
+  EXPECT_THAT(r.out, HasSubstr("\nsynthetic, seed 1\n"));
+  EXPECT_THAT(r.out, HasSubstr("cache_aware          fcfs\n"));
+  EXPECT_THAT(r.out, HasSubstr("requests                                   2             2\n"));
+  EXPECT_THAT(r.out, Not(HasSubstr("refused"))) << "reasons that do not occur have no row";
+  EXPECT_THAT(r.out, Not(HasSubstr("skipped")));
+  EXPECT_EQ(r.err, "");
+}
+
+TEST(Program, ShowsReasonsOfRefusalThatOccur) {
+  auto const r = run({"--synthetic", "--chats", "200", "--chats-per-second", "50", "--lanes", "2", "--max-wait", "20",
+                      "--max-waiting", "30"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("refused: line is full"));
+  EXPECT_THAT(r.out, HasSubstr("line: 30 places, waits up to 20.000 s"));
+}
+
+TEST(Program, IsTheSameByteForByteForEqualInputAndSeed) {
+  temporary_file const one{".one.json"};
+  temporary_file const two{".two.json"};
+  auto const run_with = [](std::string const& seed, temporary_file const& json) {
+    return run(
+        {"--synthetic", "--chats", "60", "--seed", seed, "--spread", "500", "--lanes", "3", "--json", json.path()});
+  };
+  auto const a = run_with("7", one);
+  auto const b = run_with("7", two);
+  EXPECT_EQ(a.status, 0) << a.err;
+  EXPECT_EQ(a.out, b.out);
+  EXPECT_EQ(one.content(), two.content());
+  EXPECT_NE(run_with("8", two).out, a.out);
+  EXPECT_NE(one.content(), two.content());
+}
+
+TEST(Program, WritesTheNumbersOfTheTableAsJson) {
+  temporary_file const json{".json"};
+  temporary_file const trace{".csv", azure_lines};
+  EXPECT_EQ(run({trace.path(), "--json", json.path(), "--policy", "fcfs"}).status, 0);
+  auto const text = json.content();
+  EXPECT_THAT(text, EndsWith("}\n"));
+  auto const parsed = nlohmann::ordered_json::parse(text);
+  EXPECT_EQ(parsed.at("settings").at("lanes"), 32);
+  EXPECT_TRUE(parsed.at("settings").at("max_wait_s").is_null());
+  auto const& run = parsed.at("workloads").at(0).at("policies").at(0);
+  EXPECT_EQ(run.at("policy"), "fcfs");
+  EXPECT_EQ(run.at("requests"), 2);
+  EXPECT_EQ(run.at("output_tokens"), 153);
+  EXPECT_EQ(run.begin().key(), "policy") << "keys keep their order";
+}
+
+TEST(Program, SaysWhereAFileIsMalformedAndPrintsNothingElse) {
+  temporary_file const trace{".csv", std::string{azure_lines} + "2023-11-16 18:15:48.0,-1,2\n"};
+  auto const r = run({trace.path()});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(r.err, trace.path() + ":4: ContextTokens is '-1'; a whole number from 0 to 4294967295 is needed\n"
+                                  "Mend the file, or leave such lines out with --skip-bad.\n");
+}
+
+TEST(Program, CountsSkippedLinesInTheTable) {
+  temporary_file const trace{".csv", std::string{azure_lines} + "x\n"};
+  auto const r = run({trace.path(), "--skip-bad", "--policy", "fcfs"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(r.out, HasSubstr("bad lines skipped                          1\n"));
+  EXPECT_THAT(r.err, StartsWith("skipped " + trace.path() + ":4: 1 fields"));
+}
+
+TEST(Program, ReadsEveryInputBeforeItPrintsAnything) {
+  temporary_file const trace{".csv", azure_lines};
+  auto const r = run({trace.path(), "/no/such/trace"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.out, "");
+  EXPECT_THAT(r.err, StartsWith("/no/such/trace: cannot be opened"));
+}
+
+TEST(Program, SaysWhatToDoAboutACommandLineThatMakesNoSense) {
+  auto const complaint = [](std::vector<std::string> arguments) {
+    auto const r = run(std::move(arguments));
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.out, "");
+    return r.err.substr(0, r.err.find('\n'));
+  };
+  EXPECT_EQ(complaint({}), "kvlane-replay: nothing to replay: give a TRACE file, or --synthetic for made-up requests");
+  EXPECT_EQ(complaint({"--synthetic", "--policy", "fcfs,lifo"}),
+            "kvlane-replay: --policy: there is no policy 'lifo'; choose from fcfs, seed_order, cache_aware");
+  EXPECT_EQ(complaint({"--synthetic", "--engine", "x"}),
+            "kvlane-replay: --engine: there is no engine 'x'; choose from large, a10g, and change its constants");
+  EXPECT_EQ(complaint({"--synthetic", "--speed", "0"}), "kvlane-replay: --speed is 0; a number above 0 is needed");
+  EXPECT_EQ(complaint({"--synthetic", "--speed", "nan"}), "kvlane-replay: --speed is nan; a number above 0 is needed");
+  EXPECT_EQ(complaint({"--synthetic", "--limit", "0"}), "kvlane-replay: --limit is 0; at least 1 request is needed");
+  EXPECT_EQ(complaint({"--synthetic", "--spread", "-1"}),
+            "kvlane-replay: --spread is -1; milliseconds from 0 to 1000000000 are needed");
+  EXPECT_EQ(complaint({"--synthetic", "--lanes", "-1"}), "kvlane-replay: Could not convert: --lanes = -1");
+  EXPECT_EQ(complaint({"--chats", "5"}), "kvlane-replay: --chats requires --synthetic");
+}
+
+TEST(Program, ExplainsLimitsThatMakeNoSense) {
+  auto const complaint = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "--synthetic");
+    auto const r = run(std::move(arguments));
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.out, "");
+    return r.err;
+  };
+  EXPECT_THAT(complaint({"--kv-tokens", "0"}), HasSubstr("kv_capacity is 0"));
+  EXPECT_THAT(complaint({"--block-tokens", "0"}), HasSubstr("block_tokens is 0"));
+  EXPECT_THAT(complaint({"--growth-reserve", "1000000"}),
+              HasSubstr("growth_reserve is 1000000, which leaves nothing of kv_capacity"));
+  EXPECT_THAT(complaint({"--max-wait", "-1"}), HasSubstr("max_wait is -1000 ms; a wait is not negative"));
+  EXPECT_THAT(complaint({"--lanes", "0"}), HasSubstr("lanes is 0; nothing would ever be admitted"));
+  EXPECT_THAT(complaint({"--aging", "2000000"}), HasSubstr("aging_cost_per_turn is 2000000"));
+  EXPECT_THAT(complaint({"--prefill-base-ms", "-3"}), HasSubstr("the engine constant prefill-base-ms is -3"));
+  EXPECT_THAT(complaint({"--families", "0"}), HasSubstr("families is 0"));
+}
+
+TEST(Program, SaysWhyItCannotWriteJson) {
+  auto const r = run({"--synthetic", "--chats", "2", "--json", "/no/such/folder/x.json"});
+  EXPECT_EQ(r.status, 1);
+  EXPECT_EQ(r.err, "/no/such/folder/x.json: cannot be written (No such file or directory); give --json a path in a "
+                   "folder that exists\n");
+}
+
+TEST(Program, ShowsProgressAndRunTimesOnlyOnStderr) {
+  auto const quiet = run({"--synthetic", "--chats", "5", "--quiet"});
+  auto const watched = run({"--synthetic", "--chats", "5", "--progress"});
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_EQ(quiet.out, watched.out);
+  EXPECT_THAT(watched.err, HasSubstr("fcfs: "));
+}
+
+TEST(Program, HelpsAndNamesItsAssumptions) {
+  auto const r = run({"--help"});
+  EXPECT_EQ(r.status, 0);
+  EXPECT_THAT(r.out, HasSubstr("--max-overtakes"));
+  EXPECT_THAT(r.out, HasSubstr("ASSUMED"));
+  EXPECT_THAT(r.out, HasSubstr("buckets of about 3000 ms"));
+}
+
+}  // namespace

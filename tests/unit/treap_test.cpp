@@ -1,0 +1,202 @@
+#include <kvlane/detail/treap.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using kvlane::detail::treap_hook;
+
+/// A node that knows the size and the sum of the values of its subtree.
+struct node {
+  int key = 0;
+  std::uint64_t value = 0;
+  treap_hook<node> links;
+  std::size_t size = 0;
+  std::uint64_t sum = 0;
+};
+
+struct traits {
+  static treap_hook<node>& hook(node& n) noexcept { return n.links; }
+  static bool before(node const& a, node const& b) noexcept { return a.key < b.key; }
+  static void aggregate(node& n) noexcept {
+    n.size = 1;
+    n.sum = n.value;
+    for (auto const* const child : {n.links.left, n.links.right}) {
+      if (child == nullptr) continue;
+      n.size += child->size;
+      n.sum += child->sum;
+    }
+  }
+};
+
+using tree = kvlane::detail::treap<node, traits>;
+
+std::vector<int> forwards(tree const& t) {
+  std::vector<int> keys;
+  for (auto const* n = t.first(); n != nullptr; n = tree::next(*n)) keys.push_back(n->key);
+  return keys;
+}
+
+std::vector<int> backwards(tree const& t) {
+  std::vector<int> keys;
+  for (auto const* n = t.last(); n != nullptr; n = tree::previous(*n)) keys.push_back(n->key);
+  return keys;
+}
+
+std::size_t height(node const* n) {
+  return n == nullptr ? 0 : 1 + std::max(height(tree::left(*n)), height(tree::right(*n)));
+}
+
+/// Links agree, weights fall downwards, and every aggregate is that of its subtree.
+void expect_sound(node const* n) {
+  if (n == nullptr) return;
+  std::size_t size = 1;
+  auto sum = n->value;
+  for (auto const* const child : {tree::left(*n), tree::right(*n)}) {
+    if (child == nullptr) continue;
+    EXPECT_EQ(tree::parent(*child), n);
+    EXPECT_LE(child->links.weight, n->links.weight);
+    expect_sound(child);
+    size += child->size;
+    sum += child->sum;
+  }
+  EXPECT_EQ(n->size, size);
+  EXPECT_EQ(n->sum, sum);
+}
+
+TEST(Treap, IsEmptyAtFirst) {
+  tree const t;
+  EXPECT_TRUE(t.empty());
+  EXPECT_EQ(t.root(), nullptr);
+  EXPECT_EQ(t.first(), nullptr);
+  EXPECT_EQ(t.last(), nullptr);
+}
+
+TEST(Treap, KeepsItsNodesInOrder) {
+  std::vector<node> nodes(5);
+  tree t;
+  for (std::size_t i = 0; i != 5; ++i) {
+    nodes[i].key = std::vector{3, 1, 5, 2, 4}[i];
+    t.insert(nodes[i]);
+  }
+  EXPECT_FALSE(t.empty());
+  EXPECT_EQ(t.first()->key, 1);
+  EXPECT_EQ(t.last()->key, 5);
+  EXPECT_EQ(forwards(t), (std::vector{1, 2, 3, 4, 5}));
+  EXPECT_EQ(backwards(t), (std::vector{5, 4, 3, 2, 1}));
+}
+
+TEST(Treap, ANodeThatWasErasedCanComeBack) {
+  node a{.key = 1};
+  node b{.key = 2};
+  tree t;
+  t.insert(a);
+  t.insert(b);
+  t.erase(a);
+  EXPECT_EQ(forwards(t), std::vector{2});
+  a.key = 3;
+  t.insert(a);
+  EXPECT_EQ(forwards(t), (std::vector{2, 3}));
+  t.erase(b);
+  t.erase(a);
+  EXPECT_TRUE(t.empty());
+}
+
+TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
+  std::vector<node> nodes(100);
+  tree t;
+  for (int i = 0; i != 100; ++i) {
+    nodes[static_cast<std::size_t>(i)].key = i;
+    t.insert(nodes[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_EQ(t.root()->sum, 0U);
+  for (auto& n : nodes) {
+    n.value = 7;
+    tree::refresh(n);
+  }
+  EXPECT_EQ(t.root()->sum, 700U);
+  expect_sound(t.root());
+}
+
+TEST(Treap, StaysFlatWhenNodesComeSorted) {
+  constexpr std::size_t many = 1 << 16;
+  std::vector<node> nodes(many);
+  tree t;
+  for (std::size_t i = 0; i != many; ++i) {
+    nodes[i].key = static_cast<int>(i);
+    t.insert(nodes[i]);
+  }
+  EXPECT_EQ(t.root()->size, many);
+  EXPECT_LE(height(t.root()), 60U) << "about 2.5 times the height of a perfect tree is usual";
+}
+
+TEST(Treap, HasTheSameShapeInEveryRun) {
+  std::vector<node> nodes(50);
+  std::vector<node> again(50);
+  tree t;
+  tree u;
+  for (std::size_t i = 0; i != 50; ++i) {
+    nodes[i].key = again[i].key = static_cast<int>(i * 37 % 50);
+    t.insert(nodes[i]);
+    u.insert(again[i]);
+  }
+  for (std::size_t i = 0; i != 50; ++i) EXPECT_EQ(nodes[i].links.weight, again[i].links.weight);
+  EXPECT_EQ(t.root()->key, u.root()->key);
+}
+
+TEST(Treap, MovesWithAllItsNodes) {
+  node a{.key = 1};
+  node b{.key = 2};
+  tree from;
+  from.insert(a);
+  from.insert(b);
+  tree to{std::move(from)};
+  EXPECT_TRUE(from.empty());
+  EXPECT_EQ(forwards(to), (std::vector{1, 2}));
+  tree assigned;
+  assigned = std::move(to);
+  EXPECT_TRUE(to.empty());
+  EXPECT_EQ(forwards(assigned), (std::vector{1, 2}));
+  assigned.erase(a);
+  EXPECT_EQ(forwards(assigned), std::vector{2});
+}
+
+TEST(Treap, AgreesWithASetUnderRandomUse) {
+  constexpr auto seed = 4242U;
+  RecordProperty("seed", static_cast<int>(seed));
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  std::mt19937 random{seed};
+  std::vector<node> nodes(300);
+  for (std::size_t i = 0; i != nodes.size(); ++i) nodes[i].key = static_cast<int>(i);
+  tree t;
+  std::set<int> keys;
+  for (int step = 0; step != 6000; ++step) {
+    auto& n = nodes[random() % nodes.size()];
+    if (!keys.contains(n.key)) {
+      n.value = random() % 100;
+      t.insert(n);
+      keys.insert(n.key);
+    } else if (random() % 2 == 0) {
+      t.erase(n);
+      keys.erase(n.key);
+    } else {
+      n.value = random() % 100;
+      tree::refresh(n);
+    }
+    ASSERT_EQ(forwards(t), (std::vector<int>{keys.begin(), keys.end()})) << "step " << step;
+    ASSERT_EQ(backwards(t), (std::vector<int>{keys.rbegin(), keys.rend()})) << "step " << step;
+    expect_sound(t.root());
+    ASSERT_FALSE(HasFailure()) << "step " << step;
+  }
+}
+
+}  // namespace
