@@ -39,8 +39,8 @@ using verdict = std::variant<grant, rejection, joined, needs_waiter>;
 /// thread, clock or callback; the moment is an argument. A queue puts a mutex around it, and simulators, model tests and
 /// fuzzers drive this same class.
 ///
-/// One event is: `advance(now)`, which expires whoever is overdue; then one change; then `dispatch()`, which admits
-/// whoever may run. Both add the waiters whose wait has ended to `outcomes`, in the order in which they are to be told.
+/// One event is: `advance(now)`, which expires whoever is overdue; then its changes; then `dispatch()`, which admits
+/// whoever may run. (One change, or all those of an engine's step, so that one decision sees them together.) Both add the waiters whose wait has ended to `outcomes`, in the order in which they are to be told.
 ///
 ///     kvlane::admission_core<kvlane::fcfs> core{{.lanes = 1}};
 ///     kvlane::admission_core<kvlane::fcfs>::outcomes ended;
@@ -83,7 +83,7 @@ class admission_core {
   [[nodiscard]] std::optional<verdict> judge_at_once(request const& r, patience how) noexcept;
 
   /// Decides about a newcomer. Comes after `advance` and `dispatch`. `place` may be null: then `needs_waiter` says that
-  /// one is needed. It must hold a copy of the prompt. \throws what the policy's insert throws, and then nothing has
+  /// one is needed. It must hold a copy of the prompt (copy_prompt), and may have waited before. \throws what the policy's insert throws, and then nothing has
   /// changed
   [[nodiscard]] verdict judge(request const& r, patience how, waiter* place);
 

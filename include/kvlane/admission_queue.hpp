@@ -219,19 +219,23 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
   transaction t{*state_};
   if (auto const v = t.core().judge_at_once(r, patience::waits)) return own_outcome(t, r, *v);
   auto v = decide(t, r, patience::waits, nullptr);
+  std::optional<fractional_ms> expected;
   if (std::holds_alternative<needs_waiter>(v)) {
     t.unlocked([&] {
       waiter = std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
       waiter->copy_prompt({r.prompt, r.prefix_blocks});
     });
-    v = decide(t, r, patience::waits, waiter.get());
+    t.advance();
+    t.dispatch();
+    if constexpr (state_type::observed) expected = t.core().predicted_wait(r.priority);  // before its own work counts
+    v = t.core().judge(r, patience::waits, waiter.get());
   }
   if (std::holds_alternative<joined>(v)) {
     // Before anyone can see it: once the lock is open, its outcome may come and destroy `place`.
     bind(t, place, *waiter, *state_);
     t.note([&] {
       return events::queued{0, r.tag, r.flow, r.priority, waiter->demand(), t.depth(), t.capacity(),
-                            t.core().info_at(*waiter, 0, t.core().now()).blocked, t.core().predicted_wait(r.priority)};
+                            t.core().info_at(*waiter, 0, t.core().now()).blocked, expected};
     });
     waiter.release();
     return std::nullopt;

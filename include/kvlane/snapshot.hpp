@@ -43,8 +43,9 @@ class log2_histogram {
   std::uint64_t sum_ = 0;
 };
 
-/// How requests ended, counted since the queue was made. A request is counted once for each outcome it got, so
-/// requests = admitted - readmitted work that ran again + refused + cancelled + waiting.
+/// How requests ended, counted since the queue was made. Every newcomer and every readmission that is tried gets one outcome
+/// or waits: newcomers + readmissions tried = admitted + refused + cancelled + waiting. `readmitted` counts those that gave
+/// their lease back; one that is refused keeps it and counts in `refused` alone.
 struct outcome_counters {
   std::uint64_t admitted = 0;             ///< leases handed out
   std::uint64_t admitted_from_line = 0;   ///< of these, to requests that had waited

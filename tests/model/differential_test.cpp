@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <random>
@@ -16,7 +17,7 @@ constexpr std::size_t operations = 100'000;
 #elif defined(NDEBUG)
 constexpr std::size_t operations = 1'000'000;
 #else
-constexpr std::size_t operations = 30'000;
+constexpr std::size_t operations = 60'000;
 #endif
 constexpr std::size_t operations_per_world = 500;
 constexpr std::uint64_t first_seed = 20'261'201;
@@ -60,7 +61,7 @@ void agree_with_the_model(std::size_t share) {
   EXPECT_GE(seen.most_overtaken, 4U);
   EXPECT_GT(seen.readmitted, seen.steps / 100);
   for (int code = 0; code <= static_cast<int>(errc::no_longer_fits); ++code)
-    EXPECT_GT(seen.outcomes[code], seen.steps / 5000) << "outcome " << code;
+    EXPECT_GE(seen.outcomes[code], std::max<std::uint64_t>(1, seen.steps / 5000)) << "outcome " << code;
   std::printf("seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed), static_cast<unsigned long long>(seed - 1));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ class order_by {
   explicit order_by(Less less) : less_{std::move(less)} {}
 
   void insert(waiter& w) {
-    sorted_.reserve(line_.size() + 1);
+    // for_each_in_order must not allocate.
+    if (sorted_.capacity() == line_.size()) sorted_.reserve(std::max<std::size_t>(16, 2 * line_.size()));
     line_.insert(w);
   }
   void erase(waiter& w, departure) noexcept { line_.erase(w); }

@@ -22,6 +22,7 @@ class seed_order {
   void rescore(waiter&) noexcept {}
 
   [[nodiscard]] waiter* pick(pick_query const& q) noexcept {
+    if (!line_.anyone_fits(q)) return nullptr;
     // Only tokens decide who counts in the walk; a floor on priority only decides who is taken.
     for (auto* const w : line_.order([&](waiter const& w) { return w.demand() <= q.free_tokens; }).sorted())
       if (detail::scored_line::fits(*w, q)) return w;
