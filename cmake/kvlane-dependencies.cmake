@@ -38,12 +38,20 @@ FetchContent_Declare(
   GIT_SHALLOW ON
   SYSTEM
   FIND_PACKAGE_ARGS 2.1)
+FetchContent_Declare(
+  benchmark
+  GIT_REPOSITORY https://github.com/google/benchmark.git
+  GIT_TAG v1.7.1
+  GIT_SHALLOW ON
+  SYSTEM
+  FIND_PACKAGE_ARGS 1.7)
 
 set(kvlane_target_of_nlohmann_json nlohmann_json::nlohmann_json)
 set(kvlane_target_of_fmt fmt::fmt-header-only)
 set(kvlane_target_of_GTest GTest::gtest_main)
 set(kvlane_target_of_rapidcheck rapidcheck)
 set(kvlane_target_of_CLI11 CLI11::CLI11)
+set(kvlane_target_of_benchmark benchmark::benchmark)
 
 function(kvlane_require name)
   if(TARGET ${kvlane_target_of_${name}})
@@ -52,5 +60,6 @@ function(kvlane_require name)
   # Two folders may ask for one package, and FetchContent looks only once.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   set(INSTALL_GTEST OFF)
+  set(BENCHMARK_ENABLE_TESTING OFF)
   FetchContent_MakeAvailable(${name})
 endfunction()

@@ -63,7 +63,13 @@ class [[nodiscard]] pending_admission {
   bool wait_for(duration at_most) {
     auto const until = saturating_add(std::chrono::steady_clock::now(), at_most);
     while (!outcome_.settled_before(std::min(until, expiry()))) {
-      if (until <= std::chrono::steady_clock::now()) return false;
+      auto const overdue_at = expiry();
+      auto const now = std::chrono::steady_clock::now();
+      // Overdue comes first: whoever only looks in, with a wait of nothing, shall time out too.
+      if (overdue_at > now) {
+        if (until <= now) return false;
+        continue;
+      }
       queue_.expire();
       // Another thread may have expired it and be about to say so: then there is no deadline left to look at.
       if (!place_.waiting()) deadline_ = time_point::max();

@@ -22,7 +22,8 @@ namespace kvlane {
 ///     ...
 ///     for (auto& [tag, outcome] : box.take()) start(tag, std::move(outcome));
 ///
-/// Thread safety: shared objects are safe. Lifetime: slots may outlive the inbox; what arrives then is given back.
+/// Thread safety: shared objects are safe. Lifetime: neither copied nor moved; slots may outlive the inbox, and what arrives
+/// then is given back.
 class inbox {
  public:
   struct entry {
@@ -35,7 +36,23 @@ class inbox {
     std::mutex mutex;
     std::vector<entry> entries;
     std::size_t slots = 0;  // that may still deliver: room is kept for each
+    bool gone = false;      // the inbox is: what arrives goes straight back
+    bool giving_back = false;
     std::function<void()> wake;
+
+    // One after the other and not nested: what goes back may cause the next to arrive.
+    void give_back(std::unique_lock<std::mutex>& lock) noexcept {
+      if (std::exchange(giving_back, true)) return;
+      while (!entries.empty()) {
+        {
+          auto const last = std::move(entries.back());
+          entries.pop_back();
+          lock.unlock();
+        }
+        lock.lock();
+      }
+      giving_back = false;
+    }
   };
 
   // Foreign code, so it waits for the thread's callback loop. Made with the slot: an arrival must not allocate.
@@ -44,6 +61,10 @@ class inbox {
     explicit wake_call(std::shared_ptr<shared_state> box) noexcept : box_{std::move(box)} {}
     void run() noexcept override {
       std::unique_ptr<wake_call> const self{this};
+      {
+        std::lock_guard const lock{box_->mutex};
+        if (box_->gone) return;
+      }
       box_->wake();
     }
 
@@ -67,13 +88,12 @@ class inbox {
 
     void operator()(admission outcome) noexcept {
       auto const box = std::exchange(box_, nullptr);
-      bool first = false;
-      {
-        std::lock_guard const lock{box->mutex};
-        first = box->entries.empty();
-        box->entries.push_back({tag_, std::move(outcome)});
-        --box->slots;
-      }
+      std::unique_lock lock{box->mutex};
+      auto const first = box->entries.empty();
+      box->entries.push_back({tag_, std::move(outcome)});
+      --box->slots;
+      if (box->gone) return box->give_back(lock);
+      lock.unlock();
       if (first && wake_) detail::callback_loop::of_this_thread().push(*wake_.release());
     }
 
@@ -90,6 +110,15 @@ class inbox {
   /// `wake`, if given, is called whenever something arrives in an empty inbox: as a callback of a queue, so it must not
   /// block or throw, and may run in any thread that gives capacity back. \throws std::bad_alloc
   explicit inbox(std::function<void()> wake = {}) : box_{std::make_shared<shared_state>()} { box_->wake = std::move(wake); }
+  inbox(inbox const&) = delete;
+  inbox& operator=(inbox const&) = delete;
+  /// Gives back what nobody took; callbacks of those who get it may run inside. Afterwards `wake` is not called any more
+  /// (a call that another thread has begun goes on).
+  ~inbox() {
+    std::unique_lock lock{box_->mutex};
+    box_->gone = true;
+    box_->give_back(lock);
+  }
 
   /// A completion that puts the outcome of one request here, under `tag`. \throws std::bad_alloc
   [[nodiscard]] slot_type slot(std::uint64_t tag) {

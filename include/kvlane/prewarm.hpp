@@ -22,12 +22,10 @@ template <class Queue, std::invocable<lane_id> Warm>
 events::prewarmed prewarm_lanes(Queue& queue, Warm&& warm) {
   auto const before = queue.snapshot();
   auto const start = queue.now();
-  // All are held until the end, or the lowest free lane would be warmed again and again.
+  // All are taken first and held until the end: none is warmed twice, and none that becomes free meanwhile is visited.
   std::vector<lease> held;
-  while (auto slot = queue.try_admit({.kv_demand = 0})) {
-    held.push_back(std::move(*slot));
-    warm(held.back().lane());
-  }
+  while (auto slot = queue.try_admit({.kv_demand = 0})) held.push_back(std::move(*slot));
+  for (auto const& slot : held) warm(slot.lane());
   events::prewarmed const report{.lanes = before.lanes,
                                  .active = before.lanes_busy,
                                  .idle = static_cast<std::uint32_t>(held.size()),

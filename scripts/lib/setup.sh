@@ -11,6 +11,7 @@ declare -A package_of=(
   [clang++-19]=clang-19 [clang-tidy-19]=clang-tidy-19
   [asio.hpp]=libasio-dev [nlohmann/json.hpp]=nlohmann-json3-dev [fmt/format.h]=libfmt-dev [CLI/CLI.hpp]=libcli11-dev
   [gtest/gtest.h]=libgtest-dev [gmock/gmock.h]=libgmock-dev [rapidcheck.h]=librapidcheck-dev
+  [benchmark/benchmark.h]=libbenchmark-dev [valgrind]=valgrind
 )
 
 has_header() {

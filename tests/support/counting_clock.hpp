@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/clock.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
-
-#include <kvlane/clock.hpp>
 
 namespace kvlane::test {
 

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+#include <kvlane/lease.hpp>
+#include <kvlane/ordering/policy.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <utility>
-
-#include <kvlane/fwd.hpp>
-#include <kvlane/lease.hpp>
-#include <kvlane/ordering/policy.hpp>
 
 namespace kvlane::test {
 

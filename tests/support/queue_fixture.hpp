@@ -1,5 +1,9 @@
 #pragma once
 
+#include <kvlane/admission_queue.hpp>
+
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -8,10 +12,6 @@
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include <kvlane/admission_queue.hpp>
-
-#include <gtest/gtest.h>
 
 namespace kvlane::test {
 
@@ -33,7 +33,7 @@ struct client {
   std::uint64_t tag = 0;
   ticket place;
   std::optional<admission> outcome;
-  bool at_once = false;      ///< the outcome was returned, and not delivered later
+  bool at_once = false;        ///< the outcome was returned, and not delivered later
   std::uint32_t outcomes = 0;  ///< how many it got: never more than one
 
   [[nodiscard]] bool waits() const { return !outcome && place.waiting(); }

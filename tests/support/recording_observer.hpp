@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kvlane/observer.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -8,8 +10,6 @@
 #include <type_traits>
 #include <variant>
 #include <vector>
-
-#include <kvlane/observer.hpp>
 
 namespace kvlane::test {
 
@@ -20,7 +20,7 @@ namespace kvlane::test {
 
 /// The kind of an event, as it is called in `kvlane::events`.
 [[nodiscard]] inline std::string_view kind_of(event const& e) {
-  constexpr std::string_view names[] = {"configured", "admitted", "queued", "refused",    "cancelled", "expired",
+  constexpr std::string_view names[] = {"configured", "admitted", "queued",     "refused", "cancelled", "expired",
                                         "released",   "grown",    "readmitted", "updated", "prewarmed", "idle"};
   static_assert(std::size(names) == std::variant_size_v<event>);
   return names[e.index()];

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <kvlane/detail/cache_probe.hpp>
+#include <kvlane/fwd.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -10,9 +13,6 @@
 #include <span>
 #include <utility>
 #include <vector>
-
-#include <kvlane/detail/cache_probe.hpp>
-#include <kvlane/fwd.hpp>
 
 namespace kvlane::test {
 

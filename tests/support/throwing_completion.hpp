@@ -1,10 +1,10 @@
 #pragma once
 
-#include <memory>
-#include <stdexcept>
-
 #include <kvlane/lease.hpp>
 #include <kvlane/result.hpp>
+
+#include <memory>
+#include <stdexcept>
 
 namespace kvlane::test {
 

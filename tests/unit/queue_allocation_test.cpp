@@ -88,7 +88,9 @@ TYPED_TEST(QueueAllocations, EverythingThatHappensToThoseWhoWaitAllocatesNothing
               this->queue().expire();
               held->shrink_to(0);
               (void)held->try_grow_to(3);
-              { auto const hold = this->queue().hold_dispatch(); }
+              {
+                auto const hold = this->queue().hold_dispatch();
+              }
               held.reset();  // each of those who wait is admitted, and gives its lease back at once
               (void)this->queue().snapshot();
               this->queue().close();
@@ -238,8 +240,7 @@ TEST(InboxAllocations, AnArrivalAllocatesNothing) {
   auto held = std::move(*queue.try_admit({.kv_demand = 1}));
   kvlane::inbox box;
   std::array<ticket, 20> places;
-  for (std::size_t i = 0; i < places.size(); ++i)
-    ASSERT_FALSE(queue.enqueue({.kv_demand = 1}, places[i], box.slot(i)));
+  for (std::size_t i = 0; i < places.size(); ++i) ASSERT_FALSE(queue.enqueue({.kv_demand = 1}, places[i], box.slot(i)));
   EXPECT_EQ(allocations_of([&] {
               queue.update([](limits& l) { l.lanes = 10; });
               held.release();

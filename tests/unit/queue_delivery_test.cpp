@@ -165,9 +165,8 @@ TEST_F(QueueDelivery, ACallbackMayDestroyTheQueue) {
     log.emplace_back("destroyed");
   }));
   ticket other_place;
-  ASSERT_FALSE(queue().enqueue({.kv_demand = 1}, other_place, [&](admission a) {
-    log.emplace_back(a ? "other admitted" : a.error().message());
-  }));
+  ASSERT_FALSE(queue().enqueue({.kv_demand = 1}, other_place,
+                               [&](admission a) { log.emplace_back(a ? "other admitted" : a.error().message()); }));
   running.finish();
   EXPECT_THAT(log, ElementsAre("admitted", "destroyed", "the server has closed its queue"));
 }

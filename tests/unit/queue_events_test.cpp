@@ -28,7 +28,8 @@ class QueueEvents : public kvlane::test::queue_fixture<kvlane::cache_aware, kvla
     queue_fixture::TearDown();
     std::uint64_t expected = 0;
     for (auto const& e : kept_) EXPECT_EQ(kvlane::test::sequence_of(e), ++expected);
-    for (auto const& e : observer.events()) EXPECT_EQ(kvlane::test::sequence_of(e), ++expected) << kvlane::test::kind_of(e);
+    for (auto const& e : observer.events())
+      EXPECT_EQ(kvlane::test::sequence_of(e), ++expected) << kvlane::test::kind_of(e);
   }
   /// The kinds of what was heard since the last call.
   std::vector<std::string> heard() {

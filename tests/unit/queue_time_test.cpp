@@ -186,8 +186,8 @@ TEST_F(QueueTime, AWaiterKeepsItsDeadlineWhenTheDefaultChanges) {
 
 // -- how often the clock is read
 
-class QueueClockReads : public kvlane::test::queue_fixture<kvlane::cache_aware, kvlane::null_observer,
-                                                           kvlane::test::counting_clock> {};
+class QueueClockReads
+    : public kvlane::test::queue_fixture<kvlane::cache_aware, kvlane::null_observer, kvlane::test::counting_clock> {};
 
 TEST_F(QueueClockReads, WithNobodyWaitingNothingReadsTheClock) {
   open({.lanes = 2, .kv_capacity = 100});

@@ -15,8 +15,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <limits>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -91,7 +91,8 @@ TEST_F(LongLine, NobodyIsOvertakenMoreThan32Times) {
   prefix_hits(4, 32);
   auto const overtakes = queue().snapshot().overtakes;
   for (std::size_t bucket = 0; bucket < overtakes.counts().size(); ++bucket)
-    EXPECT_TRUE(overtakes.upper_bound(bucket) <= 32 || overtakes.counts()[bucket] == 0) << overtakes.upper_bound(bucket);
+    EXPECT_TRUE(overtakes.upper_bound(bucket) <= 32 || overtakes.counts()[bucket] == 0)
+        << overtakes.upper_bound(bucket);
 }
 
 TEST_F(LongLine, HavingWaitedFor40TurnsWithoutBeingOvertakenMakesNobodyDue) {
