@@ -16,7 +16,7 @@ struct side {
   std::function<nanoseconds(std::size_t rounds)> measure;
   std::size_t fewest_rounds = 1;
   std::size_t most_rounds = std::size_t{1} << 24;
-  nanoseconds slice = std::chrono::milliseconds{2};  ///< a measurement takes about so long
+  nanoseconds slice = std::chrono::milliseconds{1};  ///< a measurement takes about so long
 };
 
 /// Two sides that are measured in turn, so that what the machine does meanwhile hits both alike.

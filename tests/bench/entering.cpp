@@ -34,7 +34,7 @@ class door {
       for (std::size_t i = 0; i != now; ++i)
         if (line_.queue().enqueue({.prompt = prompts_[i], .kv_demand = 1}, places_[i], [](admission const&) {}))
           std::abort();
-      watch.stop();
+      watch.stop(now);
       for (auto& place : places_) place = ticket{};
       rounds -= now;
     }

@@ -37,7 +37,7 @@ side cancels(crowd const& who) {
       auto const leaving = some_places(*line, std::min({rounds, in_a_row, line->places().size() / 2}));
       watch.start();
       for (auto const slot : leaving) line->places()[slot] = ticket{};
-      watch.stop();
+      watch.stop(leaving.size());
       for (auto const slot : leaving) line->vacated(slot);
       line->refill();
       rounds -= leaving.size();
@@ -75,7 +75,7 @@ side expiries(crowd const& who) {
         here->clock.advance(std::chrono::nanoseconds{1});
         benchmark::DoNotOptimize(line.queue().expire());
       }
-      watch.stop();
+      watch.stop(now);
       for (std::size_t i = 0; i != now; ++i) here->join();
       done += now;
     }
@@ -110,7 +110,7 @@ side late_tickets() {
       held->release();
       watch.start();
       for (std::size_t i = 0; i != now; ++i) here->places[i] = ticket{};
-      watch.stop();
+      watch.stop(now);
       rounds -= now;
     }
     return watch.total();

@@ -27,7 +27,7 @@ class herd {
       auto const now = std::min(rounds, queue_->waiting() - (waiting_ - waiting_ / 4));
       watch.start();
       queue_->admit(now);
-      watch.stop();
+      watch.stop(now);
       rounds -= now;
     }
     return watch.total();

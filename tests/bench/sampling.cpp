@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 namespace kvlane::bench {
@@ -27,17 +28,26 @@ double quantile(std::vector<double> values, double q) {
   return *at;
 }
 
+/// A measurement that nobody disturbed, if one of a few is such.
+nanoseconds undisturbed(side const& s, std::size_t rounds) {
+  auto measured = s.measure(rounds);
+  for (int again = 0; again != 8 && std::isnan(measured.count()); ++again) measured = s.measure(rounds);
+  return measured;
+}
+
 /// The measurements of one side, for one operation.
 class series {
  public:
   explicit series(side const& s) : side_{s}, rounds_{rounds_for(s)} {}
-  void take() { values_.push_back(side_.measure(rounds_).count() / static_cast<double>(rounds_)); }
-  [[nodiscard]] double last() const { return values_.back(); }
+  void take() { last_ = undisturbed(side_, rounds_).count() / static_cast<double>(rounds_); }
+  void keep() { values_.push_back(last_); }
+  [[nodiscard]] double last() const { return last_; }
   [[nodiscard]] nanoseconds median() const { return nanoseconds{quantile(values_, 0.5)}; }
 
  private:
   side const& side_;
   std::size_t rounds_;
+  double last_ = 0;
   std::vector<double> values_;
 };
 
@@ -49,13 +59,17 @@ figures sample(row const& r, effort const& how) {
   series subject{sides.subject};
   std::vector<double> ratios;
   auto const since = std::chrono::steady_clock::now();
-  while (ratios.size() < how.fewest ||
-         (ratios.size() < how.most && nanoseconds{std::chrono::steady_clock::now() - since} < how.budget)) {
-    auto const baseline_first = ratios.size() % 2 == 0;
-    (baseline_first ? baseline : subject).take();
-    (baseline_first ? subject : baseline).take();
+  for (std::size_t turn = 0; turn != how.most; ++turn) {
+    if (turn >= how.fewest && !ratios.empty() && nanoseconds{std::chrono::steady_clock::now() - since} > how.budget)
+      break;
+    (turn % 2 == 0 ? baseline : subject).take();
+    (turn % 2 == 0 ? subject : baseline).take();
+    if (std::isnan(baseline.last() + subject.last())) continue;
+    baseline.keep();
+    subject.keep();
     ratios.push_back(subject.last() / std::max(baseline.last(), 1e-3));
   }
+  if (ratios.empty()) return {};
   figures f{.subject = subject.median(), .baseline = baseline.median(), .ratio = quantile(ratios, 0.5)};
   f.spread = (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / f.ratio;
   f.repetitions = ratios.size();

@@ -8,7 +8,7 @@ namespace kvlane::bench {
 
 /// How much time a row gets.
 struct effort {
-  nanoseconds budget = std::chrono::milliseconds{1500};  ///< for a row, once it has been prepared
+  nanoseconds budget = std::chrono::milliseconds{1200};  ///< for a row, once it has been prepared
   std::size_t fewest = 5;                                ///< repetitions, whatever they take
   std::size_t most = 41;
 };

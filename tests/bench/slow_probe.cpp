@@ -39,7 +39,7 @@ side admissions_that_ask() {
       epoch->fetch_add(1);
       watch.start();
       line->admit_next();
-      watch.stop();
+      watch.stop(1);
     }
     return watch.total();
   }};

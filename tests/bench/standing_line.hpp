@@ -70,7 +70,7 @@ class standing_line {
       make_ready();
       watch.start();
       for (std::size_t i = 0; i != now; ++i) admit_next();
-      watch.stop();
+      watch.stop(now);
       admitted_ += now;
       rounds -= now;
     }
@@ -85,7 +85,7 @@ class standing_line {
       admit_next();
       refill();
     }
-    watch.stop();
+    watch.stop(rounds);
     admitted_ += rounds;
     return watch.total();
   }

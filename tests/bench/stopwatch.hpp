@@ -2,43 +2,31 @@
 
 #include "catalog.hpp"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 
 namespace kvlane::bench {
 
-/// Adds up the time between `start` and `stop`, less what the two cost themselves: many short stretches can be measured.
+/// Adds up the time of stretches of work, less what starting and stopping cost: many short stretches can be measured. A
+/// stretch in which this thread had to make way for another is left out, as far as the system tells of it.
 class stopwatch {
  public:
-  void start() noexcept { since_ = std::chrono::steady_clock::now(); }
-  void stop() noexcept {
-    sum_ += nanoseconds{std::chrono::steady_clock::now() - since_};
-    ++stretches_;
-  }
-  [[nodiscard]] nanoseconds total() const noexcept {
-    return std::max(nanoseconds{0}, sum_ - static_cast<double>(stretches_) * own_cost());
-  }
+  void start() noexcept;
+  /// `rounds` operations have been done since `start`.
+  void stop(std::size_t rounds) noexcept;
+  /// The time of all rounds, at the pace of those that nobody disturbed; not a number when there were none.
+  [[nodiscard]] nanoseconds total() const noexcept;
 
   /// What an empty stretch shows: the median of many.
-  [[nodiscard]] static nanoseconds own_cost() noexcept {
-    static nanoseconds const cost = [] {
-      std::array<nanoseconds, 4001> seen{};
-      for (auto& one : seen) {
-        auto const since = std::chrono::steady_clock::now();
-        one = std::chrono::steady_clock::now() - since;
-      }
-      std::ranges::nth_element(seen, seen.begin() + seen.size() / 2);
-      return seen[seen.size() / 2];
-    }();
-    return cost;
-  }
+  [[nodiscard]] static nanoseconds own_cost() noexcept;
 
  private:
   std::chrono::steady_clock::time_point since_;
   nanoseconds sum_{};
-  std::size_t stretches_ = 0;
+  std::size_t rounds_ = 0;
+  std::size_t counted_rounds_ = 0;
+  long preempted_before_ = 0;
+  bool asks_ = true;
 };
 
 /// Times `rounds` calls of `operation` in one stretch.
@@ -47,7 +35,7 @@ template <class Operation>
   stopwatch watch;
   watch.start();
   for (std::size_t i = 0; i != rounds; ++i) operation();
-  watch.stop();
+  watch.stop(rounds);
   return watch.total();
 }
 

@@ -69,10 +69,12 @@ void write_table(std::ostream& out, topic const& t, std::vector<result_line> con
   out << "### " << t.title << "\n\n" << t.text << "\n\n";
   if (lines.empty()) return;
   out << "| what | takes | baseline | takes | ratio | +- | target | result |\n|---|--:|---|--:|--:|--:|--:|---|\n";
-  for (auto const& [of, f] : lines)
+  for (auto const& [of, f] : lines) {
+    if (f.repetitions == 0) continue;  // disturbed each time
     out << "| " << of->name << " | " << text_of(f.subject) << " | " << of->baseline << " | " << text_of(f.baseline)
         << " | " << (f.baseline.count() < 1 ? "-" : text_of(f.ratio)) << " | " << with_digits(f.spread * 50, 0)
         << " % | " << target_text(of->wanted) << " | " << result_text(of->wanted, f) << " |\n";
+  }
   out << "\n";
 }
 

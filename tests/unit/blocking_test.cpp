@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -272,15 +273,37 @@ TEST_F(Blocking, APendingAdmissionThatIsDestroyedWithItsLeaseInItGivesItBack) {
   EXPECT_EQ(queue.snapshot().lanes_busy, 0U);
 }
 
-TEST_F(Blocking, APendingAdmissionMayBeDestroyedWhileItsOutcomeIsOnTheWay) {
-  for (int round = 0; round < 300; ++round) {
-    auto running = take();
-    auto pending = std::make_unique<pending_admission<kvlane::admission_queue>>(queue, kvlane::request{.kv_demand = 1});
-    std::thread releaser{[&] { running.release(); }};
-    pending.reset();
-    releaser.join();
-    ASSERT_EQ(queue.snapshot().lanes_busy, 0U);
+/// A delivery that takes as long as a test wants, in the place of one that only passes an outcome on.
+struct slow_delivery {
+  using is_shell_completion = void;
+  void operator()(admission) const noexcept {
+    begun->count_down();
+    go_on->wait();
   }
+  std::latch* begun;
+  std::latch* go_on;
+};
+
+TEST_F(Blocking, APendingAdmissionThatIsDestroyedWaitsForAnOutcomeThatIsOnItsWay) {
+  queue.update([](limits& l) { l.lanes = 0; });
+  std::latch begun{1};
+  std::latch go_on{1};
+  kvlane::ticket place;
+  ASSERT_FALSE(queue.enqueue({.kv_demand = 1}, place, slow_delivery{&begun, &go_on}));
+  auto pending = std::make_unique<pending_admission<kvlane::admission_queue>>(queue, kvlane::request{.kv_demand = 1});
+  std::thread granter{[&] { queue.update([](limits& l) { l.lanes = 2; }); }};
+  begun.wait();
+  EXPECT_FALSE(pending->cancel()) << "it has been admitted, though it has not been told yet";
+  std::atomic<bool> destroyed{false};
+  std::thread destroyer{[&] {
+    pending.reset();
+    destroyed = true;
+  }};
+  for (int i = 0; i < 2'000 && !destroyed; ++i) std::this_thread::yield();
+  EXPECT_FALSE(destroyed);
+  go_on.count_down();
+  destroyer.join();
+  granter.join();
 }
 
 TEST_F(Blocking, WithAManualClockTheDeadlineIsTheClocks) {

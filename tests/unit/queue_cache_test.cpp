@@ -115,8 +115,8 @@ TEST_F(QueueCache, AnAnswerReplacesWhatWasGivenWithTheRequest) {
 
 TEST_F(QueueCache, BusyKeepsTheOldScore) {
   open_with_cache();
-  auto& hot = wait_with(1, 1'000'000);
   wait_with(2);
+  auto& hot = wait_with(1, 1'000'000);
   cache.set(1, std::nullopt);
   running->finish();
   EXPECT_TRUE(hot.runs());

@@ -112,7 +112,7 @@ TEST_F(QueueGrowth, ReleasingTwiceReleasesOnce) {
   EXPECT_EQ(queue().predicted_wait(), std::nullopt) << "nothing was learned from an empty lease";
 }
 
-TEST_F(QueueGrowth, ALeaseThatIsAssignedGivesBackTheOldOneAfterTakingTheNew) {
+TEST_F(QueueGrowth, ALeaseThatIsAssignedGivesBackWhatItHeld) {
   open({.lanes = 2, .kv_capacity = 10});
   auto& a = send({.kv_demand = 5, .tag = 11});
   auto& b = send({.kv_demand = 5, .tag = 12});

@@ -168,7 +168,7 @@ TEST_F(SeedFamilies, OneLaneAndFourQueuedInTwoFamiliesAdmitsFirstOneOfEach) {
   EXPECT_TRUE(family_b.runs());
 }
 
-// -- the older helper around a semaphore
+// -- the older admission by a semaphore
 
 class SeedSemaphore : public kvlane::test::queue_fixture<> {};
 

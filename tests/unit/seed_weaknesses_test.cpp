@@ -241,13 +241,13 @@ TEST_F(StaleChoice, AnAttachedCacheIsAskedAgainBeforeTheLaneIsHandedOver) {
 
 TEST_F(StaleChoice, ABusyCacheLeavesTheOldScoreAndIsAskedAgainWhenItsEpochMoves) {
   kvlane::test::scripted_cache cache;
-  cache.set(1, std::nullopt);
-  cache.set(2, 500);
   open({.lanes = 1});
   queue().attach(cache);
   auto& running = send({.kv_demand = 1});
-  auto& was_hot = send({.prompt = cold_prompt, .saved_cost = 100'000});
   auto& sibling = send({.prompt = sibling_prompt});
+  auto& was_hot = send({.prompt = cold_prompt, .saved_cost = 100'000});
+  cache.set(2, 500);
+  cache.set(1, std::nullopt);
   running.finish();
   ASSERT_TRUE(was_hot.runs()) << "busy does not mean cold";
   auto& again = send({.prompt = cold_prompt, .saved_cost = 100'000});
