@@ -19,6 +19,7 @@
 #include <kvlane/lane_pool.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/ordering/policy.hpp>
+#include <kvlane/prompt.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/service_rates.hpp>
@@ -108,6 +109,9 @@ class admission_core {
   rejection cancel(waiter& w) noexcept;
   /// Changes what the prefix cache would save for a waiter in line. Clamped to 2^48 - 1.
   void rescore(waiter& w, std::uint64_t saved_cost) noexcept;
+  /// A prefix has been cached or evicted: what the cache saves for every waiter that begins with it rises or falls.
+  void prefix_cached(prefix_change const& change) noexcept;
+  void prefix_evicted(prefix_change const& change) noexcept;
   /// From now on nobody is admitted, until as many calls of end_hold have followed.
   void begin_hold() noexcept { ++holds_; }
   void end_hold() noexcept { --holds_; }
@@ -183,6 +187,7 @@ class admission_core {
   void end_wait(waiter& w, departure why, int due, outcomes& refused) noexcept;
   void tell_timed_out(waiter& w, outcomes& ended) noexcept;
   void expire_overdue(outcomes& ended) noexcept;
+  void raise_saved_cost(prompt_view prefix, std::int64_t by) noexcept;
   template <class Wanted>
   void refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted, outcomes& ended) noexcept;
 

@@ -17,6 +17,7 @@
 #include <kvlane/hold.hpp>
 #include <kvlane/observer.hpp>
 #include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/prompt.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/result.hpp>
 #include <kvlane/snapshot.hpp>
@@ -135,6 +136,23 @@ class basic_admission_queue {
   }
   /// At most `most` waiters, in order. Allocates under the lock: meant for people. \throws std::bad_alloc
   [[nodiscard]] std::vector<waiter_info> waiters(std::size_t most = ~std::size_t{0}) const;
+
+  /// The engine has cached the end of a prefix: what the cache saves for every waiter that begins with it rises, and with
+  /// it their places. Waiters that join later name their own figure, so tell the queue of a change before the cache itself
+  /// shows it to newcomers, or the other way round, but always in the same order. O(1) when all move together.
+  void prefix_cached(prefix_change const& change) noexcept {
+    transaction t{*state_};
+    t.advance_if_anyone_waits();
+    t.core().prefix_cached(change);
+    t.dispatch();
+  }
+  /// The engine has evicted the end of a prefix. As prefix_cached, the other way.
+  void prefix_evicted(prefix_change const& change) noexcept {
+    transaction t{*state_};
+    t.advance_if_anyone_waits();
+    t.core().prefix_evicted(change);
+    t.dispatch();
+  }
 
   /// From now on `cache` is asked what it would save for waiters, whenever its epoch has moved: at most 64 at each event,
   /// best first, without the lock. Replaces an earlier one. See prefix_cache. \throws std::bad_alloc

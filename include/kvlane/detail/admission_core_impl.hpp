@@ -370,6 +370,33 @@ void admission_core<Policy>::rescore(waiter& w, std::uint64_t saved_cost) noexce
 }
 
 template <class Policy>
+void admission_core<Policy>::prefix_cached(prefix_change const& change) noexcept {
+  if constexpr (requires { policy_.on_cached(change); })
+    policy_.on_cached(change);
+  else
+    raise_saved_cost(change.prefix, change.cost());
+}
+
+template <class Policy>
+void admission_core<Policy>::prefix_evicted(prefix_change const& change) noexcept {
+  if constexpr (requires { policy_.on_evicted(change); })
+    policy_.on_evicted(change);
+  else
+    raise_saved_cost(change.prefix, -change.cost());
+}
+
+/// For policies that do not keep an eye on prefixes themselves.
+template <class Policy>
+void admission_core<Policy>::raise_saved_cost(prompt_view prefix, std::int64_t by) noexcept {
+  for (auto const& line : lines_)
+    for (auto* w = line.oldest(); w != nullptr; w = detail::arrival_list<waiter>::next(*w)) {
+      if (!w->prompt().begins_with(prefix)) continue;
+      auto const raised = static_cast<std::int64_t>(w->saved_cost()) + by;
+      rescore(*w, static_cast<std::uint64_t>(std::max<std::int64_t>(raised, 0)));
+    }
+}
+
+template <class Policy>
 void admission_core<Policy>::update(limits const& l, outcomes& ended) {
   validate(l);
   lanes_.resize(l.lanes);
