@@ -79,6 +79,10 @@ class admission_core {
 
   // -- newcomers
 
+  /// The common case on its own: nobody waits and `r` may run at once. Then it has got `granted`; otherwise nothing has
+  /// been decided.
+  [[nodiscard]] bool take_at_once(request const& r, grant& granted) noexcept;
+
   /// What can be said to a newcomer without looking at the clock: nothing when it depends on the time, and always nothing
   /// while somebody waits.
   [[nodiscard]] std::optional<verdict> judge_at_once(request const& r, patience how) noexcept;
@@ -175,7 +179,12 @@ class admission_core {
   [[nodiscard]] blocked_on what_blocks(std::uint64_t demand, std::uint32_t priority, int due) const noexcept;
 
   // -- admitting and leaving
-  [[nodiscard]] grant take(request const& r, std::uint64_t demand) noexcept;
+  void take(request const& r, std::uint64_t demand, grant& g) noexcept;
+  [[nodiscard]] grant take(request const& r, std::uint64_t demand) noexcept {
+    grant g;
+    take(r, demand, g);
+    return g;
+  }
   [[nodiscard]] grant take_past_waiters(request const& r, std::uint64_t demand, waiter& place);
   void reserve(grant& g, std::optional<lane_id> preferred) noexcept;
   void count_admission(grant const& g) noexcept;

@@ -176,6 +176,8 @@ class basic_admission_queue {
   void forget_idle(std::shared_ptr<detail::idle_watch> const& watch) noexcept { state_->forget_idle(watch); }
 
  private:
+  /// What try_admit answers, whoever waits.
+  admission judge_now(request const& r);
   /// A verdict as the caller's own outcome; nothing for one who has joined.
   static std::optional<admission> own_outcome(transaction& t, request const& r, verdict const& v) noexcept;
   static verdict decide(transaction& t, request const& r, patience how, core_waiter<Policy>* place) {
@@ -213,6 +215,21 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
 
 template <class Policy, class Observer, class Mutex, class Clock>
 admission basic_admission_queue<Policy, Observer, Mutex, Clock>::try_admit(request const& r) {
+  if constexpr (!state_type::observed) {
+    // Written where it will stay: copying what was just written stalls the processor, and that for as long as all the rest.
+    admission outcome{std::in_place};
+    if (state_->take_at_once(r, detail::lease_access::blank(*outcome)))
+      detail::lease_access::own(*outcome, *state_);
+    else
+      outcome = judge_now(r);
+    return outcome;
+  } else {
+    return judge_now(r);
+  }
+}
+
+template <class Policy, class Observer, class Mutex, class Clock>
+admission basic_admission_queue<Policy, Observer, Mutex, Clock>::judge_now(request const& r) {
   transaction t{*state_};
   if (auto const v = t.core().judge_at_once(r, patience::leaves)) return *own_outcome(t, r, *v);
   auto v = decide(t, r, patience::leaves, nullptr);

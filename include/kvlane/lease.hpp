@@ -118,6 +118,9 @@ struct lease_access {
   [[nodiscard]] static lease make(lease_owner& owner, grant const& held) noexcept { return lease{owner, held}; }
   [[nodiscard]] static lease_owner* owner(lease const& l) noexcept { return l.owner_; }
   [[nodiscard]] static grant const& held(lease const& l) noexcept { return l.grant_; }
+  /// Where a grant can be written in place, before `own` makes the lease hold it.
+  [[nodiscard]] static grant& blank(lease& l) noexcept { return l.grant_; }
+  static void own(lease& l, lease_owner& owner) noexcept { l.owner_ = &owner; }
   static void forget(lease& l) noexcept { l.owner_ = nullptr; }
 };
 

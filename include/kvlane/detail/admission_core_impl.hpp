@@ -91,7 +91,7 @@ auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32
 /// In the order of what a request is told: invalid, never fits, shutting down.
 template <class Policy>
 std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request const& r, std::uint64_t demand) noexcept {
-  if (auto const fault = find_fault(r)) return refuse(fault->facts());
+  if (!is_sound(r)) return refuse(find_fault(r)->facts());
   if (demand > limits_.kv_capacity) return refuse(facts_about(errc::never_fits, demand, r.tag));
   if (draining_ || closed_) {
     auto facts = facts_about(errc::shutting_down, demand, r.tag);
@@ -99,6 +99,15 @@ std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request c
     return refuse(facts);
   }
   return std::nullopt;
+}
+
+template <class Policy>
+bool admission_core<Policy>::take_at_once(request const& r, grant& granted) noexcept {
+  if (waiting_ != 0 || draining_ || closed_ || holds_ != 0 || !is_sound(r)) return false;
+  auto const demand = demand_of(r, limits_);
+  if (!fits(demand)) return false;
+  take(r, demand, granted);
+  return true;
 }
 
 template <class Policy>
@@ -188,24 +197,23 @@ void admission_core<Policy>::reserve(grant& g, std::optional<lane_id> preferred)
 template <class Policy>
 void admission_core<Policy>::count_admission(grant const& g) noexcept {
   ++counters_.admitted;
-  wait_ms_.observe(static_cast<std::uint64_t>(std::ceil(fractional_ms{g.waited}.count())));
+  wait_ms_.observe(static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(g.waited).count()));
   overtakes_.observe(g.overtaken);
 }
 
 /// Admits a newcomer when nobody waits. Reads no clock, allocates nothing, and is no turn.
 template <class Policy>
-grant admission_core<Policy>::take(request const& r, std::uint64_t demand) noexcept {
-  grant g{.priority = r.priority,
-          .tokens = demand,
-          .tag = r.tag,
-          .flow = r.flow,
-          .arrival = next_arrival_++,
-          .enqueued_turn = turn_,
-          .expected = expected_work(r, limits_)};
+void admission_core<Policy>::take(request const& r, std::uint64_t demand, grant& g) noexcept {
+  g.priority = r.priority;
+  g.tokens = demand;
+  g.tag = r.tag;
+  g.flow = r.flow;
+  g.arrival = next_arrival_++;
+  g.enqueued_turn = turn_;
+  g.expected = expected_work(r, limits_);
   reserve(g, r.preferred_lane);
   pace_.admitted(now_, false);
   count_admission(g);
-  return g;
 }
 
 /// Admits a newcomer ahead of others, none of whom may run. The policy sees it come and go, so that a turn passes.
