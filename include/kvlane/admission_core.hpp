@@ -220,6 +220,7 @@ class admission_core {
   detail::wide_sum waiting_tokens_ = 0;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t turn_ = 0;
+  std::uint64_t admitted_at_once_ = 0;  // the only figure kept for them: neither wait nor overtaking to count
   std::uint32_t occupied_priorities_ = 0;  // bit p: somebody of priority p waits
   std::uint32_t holds_ = 0;
   bool draining_ = false;

@@ -177,7 +177,7 @@ class basic_admission_queue {
 
  private:
   /// What try_admit answers, whoever waits.
-  admission judge_now(request const& r);
+  KVLANE_NOINLINE admission judge_now(request const& r);
   /// A verdict as the caller's own outcome; nothing for one who has joined.
   static std::optional<admission> own_outcome(transaction& t, request const& r, verdict const& v) noexcept;
   static verdict decide(transaction& t, request const& r, patience how, core_waiter<Policy>* place) {

@@ -212,8 +212,8 @@ void admission_core<Policy>::take(request const& r, std::uint64_t demand, grant&
   g.enqueued_turn = turn_;
   g.expected = expected_work(r, limits_);
   reserve(g, r.preferred_lane);
-  pace_.admitted(now_, false);
-  count_admission(g);
+  pace_.admitted_at_once();
+  ++admitted_at_once_;
 }
 
 /// Admits a newcomer ahead of others, none of whom may run. The policy sees it come and go, so that a turn passes.
@@ -336,7 +336,6 @@ void admission_core<Policy>::release(grant const& held) noexcept {
   lanes_.give_back(held.lane);
   budget_.release(held.tokens);
   ledger_.finish(held.expected);
-  ++counters_.released;
   if constexpr (requires { policy_.on_release(held); }) policy_.on_release(held);
 }
 
@@ -510,8 +509,12 @@ queue_snapshot admission_core<Policy>::snapshot() const noexcept {
   s.draining = draining_;
   s.closed = closed_;
   s.counters = counters_;
+  s.counters.admitted += admitted_at_once_;
+  s.counters.released = s.counters.admitted - lanes_.busy();
   s.wait_ms = wait_ms_;
+  s.wait_ms.observe_zero(admitted_at_once_);
   s.overtakes = overtakes_;
+  s.overtakes.observe_zero(admitted_at_once_);
   return s;
 }
 

@@ -130,6 +130,9 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
   void release(grant const& held, service_sample const* sample) noexcept override {
     if constexpr (!observed)
       if (release_to_nobody(held, sample)) return;
+    release_to_someone(held, sample);
+  }
+  KVLANE_NOINLINE void release_to_someone(grant const& held, service_sample const* sample) noexcept {
     transaction t{*this};
     t.advance_if_anyone_waits();
     if (sample != nullptr) core_.observe(*sample);
