@@ -4,7 +4,7 @@
 #include "statistics.hpp"
 #include "workload.hpp"
 
-#include <kvlane/detail/order_score.hpp>
+#include <kvlane/ordering_options.hpp>
 #include <kvlane/request.hpp>
 
 #include <cstdint>

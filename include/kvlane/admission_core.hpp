@@ -19,6 +19,7 @@
 #include <kvlane/lane_pool.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/ordering/policy.hpp>
+#include <kvlane/prompt.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/service_rates.hpp>
@@ -78,6 +79,10 @@ class admission_core {
 
   // -- newcomers
 
+  /// The common case on its own: nobody waits and `r` may run at once. Then it has got `granted`; otherwise nothing has
+  /// been decided.
+  [[nodiscard]] bool take_at_once(request const& r, grant& granted) noexcept;
+
   /// What can be said to a newcomer without looking at the clock: nothing when it depends on the time, and always nothing
   /// while somebody waits.
   [[nodiscard]] std::optional<verdict> judge_at_once(request const& r, patience how) noexcept;
@@ -108,6 +113,9 @@ class admission_core {
   rejection cancel(waiter& w) noexcept;
   /// Changes what the prefix cache would save for a waiter in line. Clamped to 2^48 - 1.
   void rescore(waiter& w, std::uint64_t saved_cost) noexcept;
+  /// A prefix has been cached or evicted: what the cache saves for every waiter that begins with it rises or falls.
+  void prefix_cached(prefix_change const& change) noexcept;
+  void prefix_evicted(prefix_change const& change) noexcept;
   /// From now on nobody is admitted, until as many calls of end_hold have followed.
   void begin_hold() noexcept { ++holds_; }
   void end_hold() noexcept { --holds_; }
@@ -171,7 +179,12 @@ class admission_core {
   [[nodiscard]] blocked_on what_blocks(std::uint64_t demand, std::uint32_t priority, int due) const noexcept;
 
   // -- admitting and leaving
-  [[nodiscard]] grant take(request const& r, std::uint64_t demand) noexcept;
+  void take(request const& r, std::uint64_t demand, grant& g) noexcept;
+  [[nodiscard]] grant take(request const& r, std::uint64_t demand) noexcept {
+    grant g;
+    take(r, demand, g);
+    return g;
+  }
   [[nodiscard]] grant take_past_waiters(request const& r, std::uint64_t demand, waiter& place);
   void reserve(grant& g, std::optional<lane_id> preferred) noexcept;
   void count_admission(grant const& g) noexcept;
@@ -183,6 +196,7 @@ class admission_core {
   void end_wait(waiter& w, departure why, int due, outcomes& refused) noexcept;
   void tell_timed_out(waiter& w, outcomes& ended) noexcept;
   void expire_overdue(outcomes& ended) noexcept;
+  void raise_saved_cost(prompt_view prefix, std::int64_t by) noexcept;
   template <class Wanted>
   void refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted, outcomes& ended) noexcept;
 
@@ -206,6 +220,7 @@ class admission_core {
   detail::wide_sum waiting_tokens_ = 0;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t turn_ = 0;
+  std::uint64_t admitted_at_once_ = 0;  // the only figure kept for them: neither wait nor overtaking to count
   std::uint32_t occupied_priorities_ = 0;  // bit p: somebody of priority p waits
   std::uint32_t holds_ = 0;
   bool draining_ = false;

@@ -17,6 +17,7 @@
 #include <kvlane/hold.hpp>
 #include <kvlane/observer.hpp>
 #include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/prompt.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/result.hpp>
 #include <kvlane/snapshot.hpp>
@@ -136,6 +137,23 @@ class basic_admission_queue {
   /// At most `most` waiters, in order. Allocates under the lock: meant for people. \throws std::bad_alloc
   [[nodiscard]] std::vector<waiter_info> waiters(std::size_t most = ~std::size_t{0}) const;
 
+  /// The engine has cached the end of a prefix: what the cache saves for every waiter that begins with it rises, and with
+  /// it their places. Waiters that join later name their own figure, so tell the queue of a change before the cache itself
+  /// shows it to newcomers, or the other way round, but always in the same order. O(1) when all move together.
+  void prefix_cached(prefix_change const& change) noexcept {
+    transaction t{*state_};
+    t.advance_if_anyone_waits();
+    t.core().prefix_cached(change);
+    t.dispatch();
+  }
+  /// The engine has evicted the end of a prefix. As prefix_cached, the other way.
+  void prefix_evicted(prefix_change const& change) noexcept {
+    transaction t{*state_};
+    t.advance_if_anyone_waits();
+    t.core().prefix_evicted(change);
+    t.dispatch();
+  }
+
   /// From now on `cache` is asked what it would save for waiters, whenever its epoch has moved: at most 64 at each event,
   /// best first, without the lock. Replaces an earlier one. See prefix_cache. \throws std::bad_alloc
   template <prefix_cache Cache>
@@ -158,6 +176,8 @@ class basic_admission_queue {
   void forget_idle(std::shared_ptr<detail::idle_watch> const& watch) noexcept { state_->forget_idle(watch); }
 
  private:
+  /// What try_admit answers, whoever waits.
+  KVLANE_NOINLINE admission judge_now(request const& r);
   /// A verdict as the caller's own outcome; nothing for one who has joined.
   static std::optional<admission> own_outcome(transaction& t, request const& r, verdict const& v) noexcept;
   static verdict decide(transaction& t, request const& r, patience how, core_waiter<Policy>* place) {
@@ -195,6 +215,21 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
 
 template <class Policy, class Observer, class Mutex, class Clock>
 admission basic_admission_queue<Policy, Observer, Mutex, Clock>::try_admit(request const& r) {
+  if constexpr (!state_type::observed) {
+    // Written where it will stay: copying what was just written stalls the processor, and that for as long as all the rest.
+    admission outcome{std::in_place};
+    if (state_->take_at_once(r, detail::lease_access::blank(*outcome)))
+      detail::lease_access::own(*outcome, *state_);
+    else
+      outcome = judge_now(r);
+    return outcome;
+  } else {
+    return judge_now(r);
+  }
+}
+
+template <class Policy, class Observer, class Mutex, class Clock>
+admission basic_admission_queue<Policy, Observer, Mutex, Clock>::judge_now(request const& r) {
   transaction t{*state_};
   if (auto const v = t.core().judge_at_once(r, patience::leaves)) return *own_outcome(t, r, *v);
   auto v = decide(t, r, patience::leaves, nullptr);

@@ -13,6 +13,13 @@
 #define KVLANE_ASSERT(condition, message) assert((condition) && (message))
 #endif
 
+/// Keeps the general case out of the function that leads to it, so that the simple one stays small.
+#if defined(__GNUC__)
+#define KVLANE_NOINLINE __attribute__((noinline))
+#else
+#define KVLANE_NOINLINE
+#endif
+
 /// Marks the few objects whose address matters across shared libraries (an error category is compared by address).
 #if defined(__GNUC__)
 #define KVLANE_EXPORT __attribute__((visibility("default")))

@@ -17,11 +17,13 @@
 #include <kvlane/lease.hpp>
 #include <kvlane/observer.hpp>
 #include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/ordering/cache_aware_scan.hpp>
 #include <kvlane/ordering/candidates.hpp>
 #include <kvlane/ordering/fcfs.hpp>
 #include <kvlane/ordering/order_by.hpp>
 #include <kvlane/ordering/policy.hpp>
 #include <kvlane/ordering/seed_order.hpp>
+#include <kvlane/ordering_options.hpp>
 #include <kvlane/prewarm.hpp>
 #include <kvlane/prompt.hpp>
 #include <kvlane/rejection.hpp>

@@ -52,14 +52,16 @@ struct lease_access;
 /// `complete`, `shrink_to` and the destructor: hold no lock there that such a callback takes.
 class [[nodiscard]] lease {
  public:
-  lease() noexcept = default;
-  lease(lease&& other) noexcept : owner_{std::exchange(other.owner_, nullptr)}, grant_{other.grant_} {}
+  lease() noexcept {}
+  lease(lease&& other) noexcept : owner_{std::exchange(other.owner_, nullptr)} {
+    if (owner_ != nullptr) grant_ = other.grant_;
+  }
   lease& operator=(lease&& other) noexcept {
     if (this == &other) return *this;
     // The old capacity goes back last: what runs then sees this lease in its new state.
     lease const old{std::move(*this)};
     owner_ = std::exchange(other.owner_, nullptr);
-    grant_ = other.grant_;
+    if (owner_ != nullptr) grant_ = other.grant_;
     return *this;
   }
   ~lease() { release(); }
@@ -67,15 +69,15 @@ class [[nodiscard]] lease {
   /// Whether it holds anything: false once released, completed, readmitted or moved from.
   [[nodiscard]] explicit operator bool() const noexcept { return owner_ != nullptr; }
 
-  /// The lane. Meaningless once the lease is empty, as are all other numbers.
-  [[nodiscard]] lane_id lane() const noexcept { return grant_.lane; }
+  /// The lane; 0 once the lease is empty, as are all other numbers.
+  [[nodiscard]] lane_id lane() const noexcept { return held().lane; }
   /// KV tokens held, in whole blocks.
-  [[nodiscard]] std::uint64_t tokens() const noexcept { return owner_ == nullptr ? 0 : grant_.tokens; }
-  [[nodiscard]] std::uint64_t tag() const noexcept { return grant_.tag; }
+  [[nodiscard]] std::uint64_t tokens() const noexcept { return held().tokens; }
+  [[nodiscard]] std::uint64_t tag() const noexcept { return held().tag; }
   /// How long the request stood in line, in milliseconds.
-  [[nodiscard]] fractional_ms waited() const noexcept { return grant_.waited; }
+  [[nodiscard]] fractional_ms waited() const noexcept { return held().waited; }
   /// How often a later request of its priority or below was admitted before it.
-  [[nodiscard]] std::uint32_t overtaken() const noexcept { return grant_.overtaken; }
+  [[nodiscard]] std::uint32_t overtaken() const noexcept { return held().overtaken; }
 
   /// Keeps `total` tokens, rounded up to blocks, and gives the rest back. Asking for more than is held changes nothing.
   /// Returns false only for an empty lease.
@@ -107,8 +109,17 @@ class [[nodiscard]] lease {
   friend detail::lease_access;
   lease(detail::lease_owner& owner, grant const& held) noexcept : owner_{&owner}, grant_{held} {}
 
+  [[nodiscard]] grant const& held() const noexcept {
+    static constexpr grant nothing{};
+    return owner_ == nullptr ? nothing : grant_;
+  }
+
   detail::lease_owner* owner_ = nullptr;
-  grant grant_;
+  // Not initialized while there is no owner: an admission writes it in place, and clearing it first would take as long as
+  // a tenth of the whole admission.
+  union {
+    grant grant_;
+  };
 };
 
 namespace detail {
@@ -117,7 +128,10 @@ namespace detail {
 struct lease_access {
   [[nodiscard]] static lease make(lease_owner& owner, grant const& held) noexcept { return lease{owner, held}; }
   [[nodiscard]] static lease_owner* owner(lease const& l) noexcept { return l.owner_; }
-  [[nodiscard]] static grant const& held(lease const& l) noexcept { return l.grant_; }
+  [[nodiscard]] static grant const& held(lease const& l) noexcept { return l.held(); }
+  /// Where a grant can be written in place, before `own` makes the lease hold it.
+  [[nodiscard]] static grant& blank(lease& l) noexcept { return l.grant_; }
+  static void own(lease& l, lease_owner& owner) noexcept { l.owner_ = &owner; }
   static void forget(lease& l) noexcept { l.owner_ = nullptr; }
 };
 

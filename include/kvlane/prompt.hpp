@@ -20,9 +20,29 @@ struct prompt_view {
   std::span<std::uint64_t const> blocks = {};
 
   [[nodiscard]] constexpr bool empty() const noexcept { return tokens.empty() && blocks.empty(); }
+  /// Whether this prompt begins with `prefix`; every prompt begins with an empty one.
+  [[nodiscard]] constexpr bool begins_with(prompt_view const& prefix) const noexcept {
+    return prefix.tokens.size() <= tokens.size() && prefix.blocks.size() <= blocks.size() &&
+           prompt_view{tokens.first(prefix.tokens.size()), blocks.first(prefix.blocks.size())} == prefix;
+  }
   /// Equal when both are of one kind and show the same symbols. Empty prompts are equal.
   [[nodiscard]] friend constexpr bool operator==(prompt_view const& a, prompt_view const& b) noexcept {
     return std::ranges::equal(a.tokens, b.tokens) && std::ranges::equal(a.blocks, b.blocks);
+  }
+};
+
+/// A change of the engine's prefix cache: the last `tokens` tokens of `prefix` have been cached (what comes before them was
+/// already), or evicted (what comes before them stays). Caches grow and shrink leaf by leaf, so every change is of this form.
+struct prefix_change {
+  prompt_view prefix;                ///< the whole prefix, with what has changed: tokens, or hashes of blocks
+  std::uint64_t tokens = 0;          ///< how many tokens at its end have changed
+  std::uint64_t cost_per_token = 1;  ///< what a cached token saves
+
+  /// By how much it changes what the cache saves for a prompt that begins with `prefix`; saturates at 2^48 - 1.
+  [[nodiscard]] constexpr std::int64_t cost() const noexcept {
+    constexpr auto most = (std::uint64_t{1} << 48) - 1;
+    auto const overflows = cost_per_token != 0 && tokens > most / cost_per_token;
+    return static_cast<std::int64_t>(overflows ? most : tokens * cost_per_token);
   }
 };
 

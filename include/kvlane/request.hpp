@@ -61,6 +61,7 @@ static_assert(std::is_trivially_copyable_v<request>, "a request is written inlin
 
 /// `tokens` rounded up to whole blocks; saturates at the highest number.
 [[nodiscard]] constexpr std::uint64_t round_up_to_blocks(std::uint64_t tokens, std::uint32_t block_tokens) noexcept {
+  if (block_tokens == 1) return tokens;  // spares the division, the dearest step of an admission
   auto const over = tokens % block_tokens;
   if (over == 0) return tokens;
   auto const missing = block_tokens - over;
@@ -83,6 +84,14 @@ static_assert(std::is_trivially_copyable_v<request>, "a request is written inlin
   auto const [prompt, decode] = expected_work(r, l);
   auto const sum = prompt > ~std::uint64_t{0} - decode ? ~std::uint64_t{0} : prompt + decode;
   return round_up_to_blocks(sum, l.block_tokens);
+}
+
+/// Whether nothing makes a request invalid; find_fault says what does.
+[[nodiscard]] constexpr bool is_sound(request const& r) noexcept {
+  return r.priority <= highest_priority && r.saved_cost <= highest_saved_cost &&
+         (r.prefix_blocks.empty() || (r.prompt.empty() && r.prompt_tokens != 0)) &&
+         (r.prompt_tokens >= r.prompt.size() || r.prompt_tokens == 0) &&
+         (r.prompt_tokens != 0 || !r.prompt.empty() || r.kv_demand.has_value());
 }
 
 /// What makes a request invalid whatever the queue looks like; absent when nothing does. Never allocates.

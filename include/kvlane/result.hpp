@@ -22,6 +22,8 @@ class [[nodiscard]] result {
   /// Holds the refusal `invalid_request` of a request that was never made.
   result() noexcept = default;
   result(T value) noexcept(std::is_nothrow_move_constructible_v<T>) : state_{std::in_place_index<1>, std::move(value)} {}
+  /// Holds a default-constructed value.
+  explicit result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>) : state_{std::in_place_index<1>} {}
   result(rejection const& why) noexcept : state_{std::in_place_index<0>, why} {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 1; }

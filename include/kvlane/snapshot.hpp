@@ -23,6 +23,9 @@ class log2_histogram {
     sum_ = value > ~std::uint64_t{0} - sum_ ? ~std::uint64_t{0} : sum_ + value;
   }
 
+  /// As so many calls of observe(0).
+  constexpr void observe_zero(std::uint64_t times) noexcept { counts_[0] += times; }
+
   /// Values seen in each bucket (not cumulated).
   [[nodiscard]] constexpr std::array<std::uint64_t, Buckets> const& counts() const noexcept { return counts_; }
   /// The largest value that bucket `index` counts; the highest number for the last one.

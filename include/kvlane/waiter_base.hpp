@@ -13,7 +13,7 @@ struct waiter_facts {
   std::uint64_t arrival = 0;        ///< its number in the order of arrivals, unique in a line
   std::uint64_t enqueued_turn = 0;  ///< the turn in which it arrived
   std::uint64_t demand = 0;         ///< KV tokens
-  std::uint64_t saved_cost = 0;     ///< what the prefix cache would save
+  std::uint64_t saved_cost = 0;     ///< what the prefix cache would save, as it was told for this waiter last
   std::uint64_t tag = 0;
   std::uint64_t flow = 0;
   time_point joined{};              ///< when it joined the line (again, for readmitted work)

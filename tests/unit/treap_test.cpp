@@ -39,6 +39,7 @@ struct traits {
 };
 
 using tree = kvlane::detail::treap<node, traits>;
+using kvlane::detail::treap_weights;
 
 std::vector<int> forwards(tree const& t) {
   std::vector<int> keys;
@@ -83,10 +84,11 @@ TEST(Treap, IsEmptyAtFirst) {
 
 TEST(Treap, KeepsItsNodesInOrder) {
   std::vector<node> nodes(5);
+  treap_weights weights;
   tree t;
   for (std::size_t i = 0; i != 5; ++i) {
     nodes[i].key = std::vector{3, 1, 5, 2, 4}[i];
-    t.insert(nodes[i]);
+    t.insert(nodes[i], weights);
   }
   EXPECT_FALSE(t.empty());
   EXPECT_EQ(t.first()->key, 1);
@@ -98,13 +100,14 @@ TEST(Treap, KeepsItsNodesInOrder) {
 TEST(Treap, ANodeThatWasErasedCanComeBack) {
   node a{.key = 1};
   node b{.key = 2};
+  treap_weights weights;
   tree t;
-  t.insert(a);
-  t.insert(b);
+  t.insert(a, weights);
+  t.insert(b, weights);
   t.erase(a);
   EXPECT_EQ(forwards(t), std::vector{2});
   a.key = 3;
-  t.insert(a);
+  t.insert(a, weights);
   EXPECT_EQ(forwards(t), (std::vector{2, 3}));
   t.erase(b);
   t.erase(a);
@@ -113,10 +116,11 @@ TEST(Treap, ANodeThatWasErasedCanComeBack) {
 
 TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
   std::vector<node> nodes(100);
+  treap_weights weights;
   tree t;
   for (int i = 0; i != 100; ++i) {
     nodes[static_cast<std::size_t>(i)].key = i;
-    t.insert(nodes[static_cast<std::size_t>(i)]);
+    t.insert(nodes[static_cast<std::size_t>(i)], weights);
   }
   EXPECT_EQ(t.root()->sum, 0U);
   for (auto& n : nodes) {
@@ -130,10 +134,11 @@ TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
 TEST(Treap, StaysFlatWhenNodesComeSorted) {
   constexpr std::size_t many = 1 << 16;
   std::vector<node> nodes(many);
+  treap_weights weights;
   tree t;
   for (std::size_t i = 0; i != many; ++i) {
     nodes[i].key = static_cast<int>(i);
-    t.insert(nodes[i]);
+    t.insert(nodes[i], weights);
   }
   EXPECT_EQ(t.root()->size, many);
   EXPECT_LE(height(t.root()), 60U) << "about 2.5 times the height of a perfect tree is usual";
@@ -142,23 +147,56 @@ TEST(Treap, StaysFlatWhenNodesComeSorted) {
 TEST(Treap, HasTheSameShapeInEveryRun) {
   std::vector<node> nodes(50);
   std::vector<node> again(50);
+  treap_weights weights;
+  treap_weights other_weights;
   tree t;
   tree u;
   for (std::size_t i = 0; i != 50; ++i) {
     nodes[i].key = again[i].key = static_cast<int>(i * 37 % 50);
-    t.insert(nodes[i]);
-    u.insert(again[i]);
+    t.insert(nodes[i], weights);
+    u.insert(again[i], other_weights);
   }
   for (std::size_t i = 0; i != 50; ++i) EXPECT_EQ(nodes[i].links.weight, again[i].links.weight);
   EXPECT_EQ(t.root()->key, u.root()->key);
 }
 
+TEST(Treap, ManySmallTreesShareOneSourceOfWeights) {
+  std::vector<node> nodes(3000);
+  std::vector<tree> trees(30);
+  treap_weights weights;
+  for (std::size_t i = 0; i != nodes.size(); ++i) {
+    nodes[i].key = static_cast<int>(i);
+    trees[i % trees.size()].insert(nodes[i], weights);
+  }
+  for (auto const& t : trees) {
+    EXPECT_EQ(t.root()->size, 100U);
+    EXPECT_LE(height(t.root()), 30U) << "nodes came sorted, and every 30th weight is as good as any";
+  }
+}
+
+TEST(Treap, IsAsLargeAsAPointer) { static_assert(sizeof(tree) == sizeof(node*)); }
+
+TEST(Treap, FindsTheNodeThatIsNeitherBeforeNorAfter) {
+  std::vector<node> nodes(200);
+  treap_weights weights;
+  tree t;
+  auto const find = [&](int key) { return t.find([&](node const& n) { return key - n.key; }); };
+  EXPECT_EQ(find(0), nullptr) << "nobody is there";
+  for (std::size_t i = 0; i != nodes.size(); ++i) {
+    nodes[i].key = static_cast<int>(2 * (i * 71 % nodes.size()));
+    t.insert(nodes[i], weights);
+  }
+  for (auto& n : nodes) EXPECT_EQ(find(n.key), &n);
+  for (auto const missing : {-1, 1, 77, 199, 399, 1000}) EXPECT_EQ(find(missing), nullptr) << missing;
+}
+
 TEST(Treap, MovesWithAllItsNodes) {
   node a{.key = 1};
   node b{.key = 2};
+  treap_weights weights;
   tree from;
-  from.insert(a);
-  from.insert(b);
+  from.insert(a, weights);
+  from.insert(b, weights);
   tree to{std::move(from)};
   EXPECT_TRUE(from.empty());
   EXPECT_EQ(forwards(to), (std::vector{1, 2}));
@@ -177,13 +215,14 @@ TEST(Treap, AgreesWithASetUnderRandomUse) {
   std::mt19937 random{seed};
   std::vector<node> nodes(300);
   for (std::size_t i = 0; i != nodes.size(); ++i) nodes[i].key = static_cast<int>(i);
+  treap_weights weights;
   tree t;
   std::set<int> keys;
   for (int step = 0; step != 6000; ++step) {
     auto& n = nodes[random() % nodes.size()];
     if (!keys.contains(n.key)) {
       n.value = random() % 100;
-      t.insert(n);
+      t.insert(n, weights);
       keys.insert(n.key);
     } else if (random() % 2 == 0) {
       t.erase(n);

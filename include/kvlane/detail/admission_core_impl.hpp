@@ -91,7 +91,7 @@ auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32
 /// In the order of what a request is told: invalid, never fits, shutting down.
 template <class Policy>
 std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request const& r, std::uint64_t demand) noexcept {
-  if (auto const fault = find_fault(r)) return refuse(fault->facts());
+  if (!is_sound(r)) return refuse(find_fault(r)->facts());
   if (demand > limits_.kv_capacity) return refuse(facts_about(errc::never_fits, demand, r.tag));
   if (draining_ || closed_) {
     auto facts = facts_about(errc::shutting_down, demand, r.tag);
@@ -99,6 +99,15 @@ std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request c
     return refuse(facts);
   }
   return std::nullopt;
+}
+
+template <class Policy>
+bool admission_core<Policy>::take_at_once(request const& r, grant& granted) noexcept {
+  if (waiting_ != 0 || draining_ || closed_ || holds_ != 0 || !is_sound(r)) return false;
+  auto const demand = demand_of(r, limits_);
+  if (!fits(demand)) return false;
+  take(r, demand, granted);
+  return true;
 }
 
 template <class Policy>
@@ -188,24 +197,23 @@ void admission_core<Policy>::reserve(grant& g, std::optional<lane_id> preferred)
 template <class Policy>
 void admission_core<Policy>::count_admission(grant const& g) noexcept {
   ++counters_.admitted;
-  wait_ms_.observe(static_cast<std::uint64_t>(std::ceil(fractional_ms{g.waited}.count())));
+  wait_ms_.observe(static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(g.waited).count()));
   overtakes_.observe(g.overtaken);
 }
 
 /// Admits a newcomer when nobody waits. Reads no clock, allocates nothing, and is no turn.
 template <class Policy>
-grant admission_core<Policy>::take(request const& r, std::uint64_t demand) noexcept {
-  grant g{.priority = r.priority,
-          .tokens = demand,
-          .tag = r.tag,
-          .flow = r.flow,
-          .arrival = next_arrival_++,
-          .enqueued_turn = turn_,
-          .expected = expected_work(r, limits_)};
+void admission_core<Policy>::take(request const& r, std::uint64_t demand, grant& g) noexcept {
+  g.priority = r.priority;
+  g.tokens = demand;
+  g.tag = r.tag;
+  g.flow = r.flow;
+  g.arrival = next_arrival_++;
+  g.enqueued_turn = turn_;
+  g.expected = expected_work(r, limits_);
   reserve(g, r.preferred_lane);
-  pace_.admitted(now_, false);
-  count_admission(g);
-  return g;
+  pace_.admitted_at_once();
+  ++admitted_at_once_;
 }
 
 /// Admits a newcomer ahead of others, none of whom may run. The policy sees it come and go, so that a turn passes.
@@ -328,7 +336,6 @@ void admission_core<Policy>::release(grant const& held) noexcept {
   lanes_.give_back(held.lane);
   budget_.release(held.tokens);
   ledger_.finish(held.expected);
-  ++counters_.released;
   if constexpr (requires { policy_.on_release(held); }) policy_.on_release(held);
 }
 
@@ -367,6 +374,33 @@ template <class Policy>
 void admission_core<Policy>::rescore(waiter& w, std::uint64_t saved_cost) noexcept {
   w.facts_.saved_cost = std::min(saved_cost, highest_saved_cost);
   policy_.rescore(w);
+}
+
+template <class Policy>
+void admission_core<Policy>::prefix_cached(prefix_change const& change) noexcept {
+  if constexpr (requires { policy_.on_cached(change); })
+    policy_.on_cached(change);
+  else
+    raise_saved_cost(change.prefix, change.cost());
+}
+
+template <class Policy>
+void admission_core<Policy>::prefix_evicted(prefix_change const& change) noexcept {
+  if constexpr (requires { policy_.on_evicted(change); })
+    policy_.on_evicted(change);
+  else
+    raise_saved_cost(change.prefix, -change.cost());
+}
+
+/// For policies that do not keep an eye on prefixes themselves.
+template <class Policy>
+void admission_core<Policy>::raise_saved_cost(prompt_view prefix, std::int64_t by) noexcept {
+  for (auto const& line : lines_)
+    for (auto* w = line.oldest(); w != nullptr; w = detail::arrival_list<waiter>::next(*w)) {
+      if (!w->prompt().begins_with(prefix)) continue;
+      auto const raised = static_cast<std::int64_t>(w->saved_cost()) + by;
+      rescore(*w, static_cast<std::uint64_t>(std::max<std::int64_t>(raised, 0)));
+    }
 }
 
 template <class Policy>
@@ -475,8 +509,12 @@ queue_snapshot admission_core<Policy>::snapshot() const noexcept {
   s.draining = draining_;
   s.closed = closed_;
   s.counters = counters_;
+  s.counters.admitted += admitted_at_once_;
+  s.counters.released = s.counters.admitted - lanes_.busy();
   s.wait_ms = wait_ms_;
+  s.wait_ms.observe_zero(admitted_at_once_);
   s.overtakes = overtakes_;
+  s.overtakes.observe_zero(admitted_at_once_);
   return s;
 }
 

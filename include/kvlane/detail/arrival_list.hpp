@@ -35,7 +35,7 @@ class arrival_list {
   /// Puts a waiter where its arrival belongs, with the count of the next younger one there.
   void insert(Node& n) noexcept {
     n.line.delta = 0;
-    tree_.insert(n);
+    tree_.insert(n, weights_);
   }
 
   /// Takes a waiter out; everyone else keeps its count.
@@ -110,6 +110,7 @@ class arrival_list {
   using tree = treap<Node, traits>;
 
   tree tree_;
+  treap_weights weights_;
 };
 
 }  // namespace kvlane::detail

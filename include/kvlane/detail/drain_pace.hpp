@@ -22,6 +22,10 @@ class drain_pace {
     }
     last_ = now;
   }
+  /// An admission while nobody waited. A store that changes nothing still costs, so there is none.
+  void admitted_at_once() noexcept {
+    if (refusals_ != 0) refusals_ = 0;
+  }
   /// Nobody waits any more.
   void line_emptied() noexcept { last_.reset(); }
 

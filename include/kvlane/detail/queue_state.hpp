@@ -128,6 +128,11 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
   // -- lease_owner, hold_owner
 
   void release(grant const& held, service_sample const* sample) noexcept override {
+    if constexpr (!observed)
+      if (release_to_nobody(held, sample)) return;
+    release_to_someone(held, sample);
+  }
+  KVLANE_NOINLINE void release_to_someone(grant const& held, service_sample const* sample) noexcept {
     transaction t{*this};
     t.advance_if_anyone_waits();
     if (sample != nullptr) core_.observe(*sample);
@@ -190,6 +195,17 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
 
   // -- for the queue
 
+  /// The common case on its own, without the frame of a transaction: nobody waits and it may run. Then a share was added
+  /// for its lease.
+  [[nodiscard]] bool take_at_once(request const& r, grant& granted) noexcept
+    requires(!observed)
+  {
+    std::lock_guard const lock{mutex_};
+    if (!core_.take_at_once(r, granted)) return false;
+    ++shares_;
+    return true;
+  }
+
   /// For questions: the core under the lock.
   template <class F>
   decltype(auto) ask(F&& f) {
@@ -236,6 +252,17 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
     auto* const cache = cache_.load(std::memory_order_acquire);
     return cache == nullptr ? std::nullopt : std::optional{cache->epoch()};
   }
+  /// The other half of take_at_once: nobody waits for what comes back, nor for the queue to be idle.
+  [[nodiscard]] bool release_to_nobody(grant const& held, service_sample const* sample) noexcept {
+    std::unique_lock lock{mutex_};
+    if (core_.anyone_waits() || !idle_watches_.empty()) return false;
+    if (sample != nullptr) core_.observe(*sample);
+    core_.release(held);
+    auto const last = --shares_ == 0;
+    lock.unlock();
+    if (last) delete this;
+    return true;
+  }
   void probe(transaction& t) noexcept;
   std::optional<rejection> take_out(place& w, bool give_up_share) noexcept;
 
@@ -260,6 +287,13 @@ template <class Policy, class Observer, class Mutex, class Clock>
 void queue_state<Policy, Observer, Mutex, Clock>::transaction::finish() noexcept {
   auto& s = *state_;
   auto const idle = s.core_.idle();
+  if constexpr (!observed)
+    if (ended_.empty() && !(idle && !s.idle_watches_.empty())) {
+      auto const last = (s.shares_ -= shares_dropped_) == 0;
+      lock_.unlock();
+      if (last) delete &s;
+      return;
+    }
   for (auto* w = ended_.front(); w != nullptr; w = outcomes::next(*w)) {
     static_cast<place*>(w)->bind(s);
     if (w->granted() != nullptr) share();

@@ -17,8 +17,24 @@ struct treap_hook {
   std::uint32_t weight = 0;
 };
 
+/// Where treaps get their weights: numbers that look random and are the same in every run. One source serves many treaps.
+class treap_weights {
+ public:
+  // A Weyl sequence and a finalizer, the construction of splitmix64 (Steele, Lea and Flood 2014).
+  std::uint32_t next() noexcept {
+    state_ += 0x9e3779b97f4a7c15U;
+    auto z = state_;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return static_cast<std::uint32_t>((z ^ (z >> 31U)) >> 32U);
+  }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
 /// An intrusive balanced search tree (a treap) with values aggregated over subtrees: expected O(log n) for insert, erase
-/// and refresh. Does not own its nodes. The shape depends on a counter and on nothing outside, so runs repeat exactly.
+/// and refresh. Does not own its nodes; is as large as a pointer.
 ///
 /// `Traits` has `hook(Node&)`, `before(Node const&, Node const&)` (a strict order in which all nodes differ) and
 /// `aggregate(Node&)`, which recomputes what the node keeps about its subtree from its children.
@@ -28,11 +44,10 @@ template <class Node, class Traits>
 class treap {
  public:
   treap() noexcept = default;
-  treap(treap&& other) noexcept : root_{std::exchange(other.root_, nullptr)}, seed_{other.seed_} {}
+  treap(treap&& other) noexcept : root_{std::exchange(other.root_, nullptr)} {}
   /// Precondition: it is empty.
   treap& operator=(treap&& other) noexcept {
     root_ = std::exchange(other.root_, nullptr);
-    seed_ = other.seed_;
     return *this;
   }
 
@@ -60,9 +75,20 @@ class treap {
     return above;
   }
 
-  void insert(Node& n) noexcept {
-    Traits::hook(n) = {};
-    Traits::hook(n).weight = next_weight();
+  /// The node that is neither before nor after what `compare(node)` looks for, or nullptr. `compare` returns a negative
+  /// number when the wanted one comes before `node`, a positive one when it comes after.
+  template <class Compare>
+  [[nodiscard]] Node* find(Compare const& compare) const noexcept {
+    for (auto* n = root_; n != nullptr;) {
+      auto const order = compare(*n);
+      if (order == 0) return n;
+      n = order < 0 ? left(*n) : right(*n);
+    }
+    return nullptr;
+  }
+
+  void insert(Node& n, treap_weights& weights) noexcept {
+    Traits::hook(n) = {.weight = weights.next()};
     Node* above = nullptr;
     auto** link = &root_;
     while (*link != nullptr) {
@@ -139,17 +165,7 @@ class treap {
     Traits::aggregate(n);
   }
 
-  // Weyl sequence and a finalizer (the construction of splitmix64, Steele et al. 2014): weights that look random.
-  std::uint32_t next_weight() noexcept {
-    seed_ += 0x9e3779b97f4a7c15U;
-    auto z = seed_;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return static_cast<std::uint32_t>((z ^ (z >> 31U)) >> 32U);
-  }
-
   Node* root_ = nullptr;
-  std::uint64_t seed_ = 0;
 };
 
 }  // namespace kvlane::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <kvlane/detail/order_score.hpp>
+#include <kvlane/ordering_options.hpp>
 #include <kvlane/detail/scan_order.hpp>
 #include <kvlane/fwd.hpp>
 

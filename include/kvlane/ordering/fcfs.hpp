@@ -1,10 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 
-#include <kvlane/detail/treap.hpp>
+#include <kvlane/detail/first_fit.hpp>
 #include <kvlane/ordering/policy.hpp>
 
 namespace kvlane {
@@ -30,22 +28,13 @@ class fcfs {
     std::uint64_t least_demand_ = 0;  // over the subtree
   };
 
-  void insert(waiter& w) noexcept { line_.insert(w); }
+  void insert(waiter& w) noexcept { line_.insert(w, weights_); }
   void erase(waiter& w, departure) noexcept { line_.erase(w); }
   void rescore(waiter&) noexcept {}
 
   [[nodiscard]] waiter* pick(pick_query const& q) noexcept {
-    auto* w = line_.root();
-    if (w == nullptr || w->least_demand_ > q.free_tokens) return nullptr;
-    for (;;) {
-      auto* const before = tree::left(*w);
-      if (before != nullptr && before->least_demand_ <= q.free_tokens)
-        w = before;
-      else if (w->demand() <= q.free_tokens)
-        return w->priority() >= q.min_priority ? w : nullptr;
-      else
-        w = tree::right(*w);
-    }
+    auto* const first = line_.first_fit(q.free_tokens);
+    return first != nullptr && first->priority() >= q.min_priority ? first : nullptr;
   }
 
   template <class F>
@@ -60,15 +49,13 @@ class fcfs {
     static bool before(waiter const& a, waiter const& b) noexcept {
       return a.priority() != b.priority() ? a.priority() > b.priority() : a.arrival() < b.arrival();
     }
-    static void aggregate(waiter& w) noexcept {
-      w.least_demand_ = w.demand();
-      if (w.links_.left != nullptr) w.least_demand_ = std::min(w.least_demand_, w.links_.left->least_demand_);
-      if (w.links_.right != nullptr) w.least_demand_ = std::min(w.least_demand_, w.links_.right->least_demand_);
-    }
+    static std::uint64_t demand(waiter const& w) noexcept { return w.demand(); }
+    static std::uint64_t& least(waiter& w) noexcept { return w.least_demand_; }
   };
-  using tree = detail::treap<waiter, traits>;
+  using tree = detail::fitting_treap<waiter, traits>;
 
   tree line_;
+  detail::treap_weights weights_;
 };
 
 static_assert(ordering_policy<fcfs>);

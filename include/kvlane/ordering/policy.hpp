@@ -25,8 +25,12 @@ struct pick_query {
 /// - `rescore(w)` is called after `w.saved_cost()` has changed.
 /// - `pick(q)` returns the best waiter that fits, or nullptr.
 ///
-/// Found by requires, optional, all noexcept: `on_grant(grant const&)` and `on_release(grant const&)` for every lease, and
-/// `for_each_in_order(f)`, which calls `f(waiter&) -> bool` in order until it returns false.
+/// Found by requires, optional, all noexcept:
+/// - `on_grant(grant const&)` and `on_release(grant const&)` are called for every lease, also of those who never waited;
+/// - `on_cached(prefix_change const&)` and `on_evicted(prefix_change const&)`, both or neither, raise and lower what the
+///   cache saves for all waiters with that prefix, within 0 and 2^48 - 1, and leave `saved_cost()` as it is; for a policy
+///   without them the core does so one by one, with `rescore`;
+/// - `for_each_in_order(f)` calls `f(waiter&) -> bool` in order until it returns false.
 ///
 /// All calls come under the lock of the queue, one at a time.
 template <class P>

@@ -1,6 +1,8 @@
 #pragma once
 
-#include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/ordering_options.hpp>
+#include <kvlane/detail/scored_line.hpp>
+#include <kvlane/ordering/policy.hpp>
 
 namespace kvlane {
 
@@ -22,10 +24,10 @@ class seed_order {
   void rescore(waiter&) noexcept {}
 
   [[nodiscard]] waiter* pick(pick_query const& q) noexcept {
-    if (!line_.anyone_fits(q)) return nullptr;
+    if (!line_.anyone_fits(q.free_tokens, q.min_priority)) return nullptr;
     // Only tokens decide who counts in the walk; a floor on priority only decides who is taken.
     for (auto* const w : line_.order([&](waiter const& w) { return w.demand() <= q.free_tokens; }).sorted())
-      if (detail::scored_line::fits(*w, q)) return w;
+      if (detail::scored_line::fits(*w, q.free_tokens, q.min_priority)) return w;
     return nullptr;
   }
 
