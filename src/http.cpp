@@ -6,7 +6,8 @@ namespace kvlane {
 
 http_table::http_table() {
   auto& table = *this;
-  http_rule const come_back{.status = 429, .type = "rate_limit_error", .code = "rate_limit_exceeded", .retry_after = true};
+  http_rule const come_back{
+      .status = 429, .type = "rate_limit_error", .code = "rate_limit_exceeded", .retry_after = true};
   http_rule const unavailable{.status = 503, .type = "server_error", .code = "service_unavailable"};
   table[errc::invalid_request] = {.status = 400, .type = "invalid_request_error", .code = "invalid_request_error"};
   table[errc::never_fits] = {.status = 400, .type = "invalid_request_error", .code = "context_length_exceeded"};

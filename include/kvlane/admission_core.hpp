@@ -1,15 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
-#include <variant>
-
 #include <kvlane/clock.hpp>
 #include <kvlane/detail/arrival_list.hpp>
 #include <kvlane/detail/core_waiter.hpp>
@@ -25,6 +15,16 @@
 #include <kvlane/service_rates.hpp>
 #include <kvlane/snapshot.hpp>
 #include <kvlane/token_budget.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
 
 namespace kvlane {
 
@@ -99,6 +99,9 @@ class admission_core {
   [[nodiscard]] std::variant<joined, rejection> readmit(grant const& held, request const& r, waiter& place,
                                                         outcomes& ended);
 
+  /// The refusal of a readmission without a lease of this queue, counted as all are.
+  [[nodiscard]] rejection refuse_foreign_lease(std::uint64_t tag) noexcept;
+
   // -- changes, each between advance and dispatch
 
   /// Takes back what was granted.
@@ -161,7 +164,9 @@ class admission_core {
 
   // -- deciding
   // A reserve that would block an idle machine counts nothing, or the first request could wait for ever.
-  [[nodiscard]] std::uint64_t growth_reserve() const noexcept { return lanes_.busy() == 0 ? 0 : limits_.growth_reserve; }
+  [[nodiscard]] std::uint64_t growth_reserve() const noexcept {
+    return lanes_.busy() == 0 ? 0 : limits_.growth_reserve;
+  }
   [[nodiscard]] std::uint64_t tokens_for_admission() const noexcept { return budget_.free_beyond(growth_reserve()); }
   [[nodiscard]] bool fits(std::uint64_t demand) const noexcept {
     return lanes_.free() != 0 && demand <= tokens_for_admission();
@@ -220,7 +225,7 @@ class admission_core {
   detail::wide_sum waiting_tokens_ = 0;
   std::uint64_t next_arrival_ = 0;
   std::uint64_t turn_ = 0;
-  std::uint64_t admitted_at_once_ = 0;  // the only figure kept for them: neither wait nor overtaking to count
+  std::uint64_t admitted_at_once_ = 0;     // the only figure kept for them: neither wait nor overtaking to count
   std::uint32_t occupied_priorities_ = 0;  // bit p: somebody of priority p waits
   std::uint32_t holds_ = 0;
   bool draining_ = false;

@@ -1,15 +1,5 @@
 #pragma once
 
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
-
 #include <kvlane/admission_core.hpp>
 #include <kvlane/clock.hpp>
 #include <kvlane/detail/callback_loop.hpp>
@@ -22,6 +12,16 @@
 #include <kvlane/result.hpp>
 #include <kvlane/snapshot.hpp>
 #include <kvlane/ticket.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace kvlane {
 
@@ -52,7 +52,8 @@ class basic_admission_queue {
  public:
   static_assert(ordering_policy<Policy>, "see kvlane/ordering/policy.hpp for what an ordering policy must have");
   static_assert(event_observer<Observer>, "an observer is called with a kvlane::event and does not throw");
-  static_assert(std::is_nothrow_invocable_r_v<time_point, Clock&>, "a clock returns a kvlane::time_point and does not throw");
+  static_assert(std::is_nothrow_invocable_r_v<time_point, Clock&>,
+                "a clock returns a kvlane::time_point and does not throw");
 
   using policy_type = Policy;
   using clock_type = Clock;
@@ -89,7 +90,8 @@ class basic_admission_queue {
   /// shutting_down, and then `held` stays with the caller. Otherwise as `enqueue`. \throws as enqueue
   template <class Completion>
     requires std::invocable<std::decay_t<Completion>&, admission>
-  [[nodiscard]] std::optional<admission> readmit(lease&& held, request const& r, ticket& place, Completion&& completion);
+  [[nodiscard]] std::optional<admission> readmit(lease&& held, request const& r, ticket& place,
+                                                 Completion&& completion);
 
   /// While any hold lives nobody is admitted; the end of the last one is followed by one decision.
   [[nodiscard]] dispatch_hold hold_dispatch() noexcept;
@@ -197,17 +199,30 @@ class basic_admission_queue {
 };
 
 template <class Policy, class Observer, class Mutex, class Clock>
-std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::own_outcome(transaction& t, request const& r,
+std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::own_outcome(transaction& t,
+                                                                                            request const& r,
                                                                                             verdict const& v) noexcept {
   if (auto const* const g = std::get_if<grant>(&v)) {
     t.note([&] {
-      return events::admitted{0, g->tag, g->flow, g->priority, g->lane, g->tokens, g->waited, g->overtaken, t.depth(),
-                              t.capacity(), t.core().predicted_wait(g->priority)};
+      return events::admitted{0,
+                              g->tag,
+                              g->flow,
+                              g->priority,
+                              g->lane,
+                              g->tokens,
+                              g->waited,
+                              g->overtaken,
+                              t.depth(),
+                              t.capacity(),
+                              t.core().predicted_wait(g->priority)};
     });
     return t.make_lease(*g);
   }
   if (auto const* const why = std::get_if<rejection>(&v)) {
-    t.note([&] { return events::refused{0, r.flow, *why}; });
+    if (why->code() == errc::timed_out)  // readmitted, with no time to wait
+      t.note([&] { return events::expired{0, r.flow, *why}; });
+    else
+      t.note([&] { return events::refused{0, r.flow, *why}; });
     return *why;
   }
   return std::nullopt;
@@ -257,7 +272,8 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
   std::optional<fractional_ms> expected;
   if (std::holds_alternative<needs_waiter>(v)) {
     t.unlocked([&] {
-      waiter = std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
+      waiter =
+          std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
       waiter->copy_prompt({r.prompt, r.prefix_blocks});
     });
     t.advance();
@@ -269,8 +285,15 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
     // Before anyone can see it: once the lock is open, its outcome may come and destroy `place`.
     bind(t, place, *waiter, *state_);
     t.note([&] {
-      return events::queued{0, r.tag, r.flow, r.priority, waiter->demand(), t.depth(), t.capacity(),
-                            t.core().info_at(*waiter, 0, t.core().now()).blocked, expected};
+      return events::queued{0,
+                            r.tag,
+                            r.flow,
+                            r.priority,
+                            waiter->demand(),
+                            t.depth(),
+                            t.capacity(),
+                            t.core().info_at(*waiter, 0, t.core().now()).blocked,
+                            expected};
     });
     waiter.release();
     return std::nullopt;
@@ -290,12 +313,7 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
       std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
   waiter->copy_prompt({r.prompt, r.prefix_blocks});
   transaction t{*state_};
-  if (detail::lease_access::owner(held) != state_) {
-    refusal_facts facts;
-    facts.field = invalid_field::lease;
-    facts.tag = r.tag;
-    return own_outcome(t, r, rejection{facts});
-  }
+  if (detail::lease_access::owner(held) != state_) return own_outcome(t, r, t.core().refuse_foreign_lease(r.tag));
   t.advance();
   auto const given_back = detail::lease_access::held(held);
   std::variant<joined, rejection> v;

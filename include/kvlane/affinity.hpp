@@ -1,9 +1,9 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <cstdint>
 #include <span>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 

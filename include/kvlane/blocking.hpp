@@ -1,5 +1,12 @@
 #pragma once
 
+#include <kvlane/admission_queue.hpp>
+#include <kvlane/detail/idle_watch.hpp>
+#include <kvlane/request.hpp>
+#include <kvlane/result.hpp>
+#include <kvlane/ticket.hpp>
+#include <kvlane/waiter_base.hpp>
+
 #include <algorithm>
 #include <concepts>
 #include <condition_variable>
@@ -8,13 +15,6 @@
 #include <stop_token>
 #include <type_traits>
 #include <utility>
-
-#include <kvlane/admission_queue.hpp>
-#include <kvlane/detail/idle_watch.hpp>
-#include <kvlane/request.hpp>
-#include <kvlane/result.hpp>
-#include <kvlane/ticket.hpp>
-#include <kvlane/waiter_base.hpp>
 
 namespace kvlane {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <atomic>
 #include <memory>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 
@@ -45,9 +45,10 @@ struct steady {
 /// calls `expire()`.
 class manual_clock {
  public:
-  /// Starts at `start` (by default one hour after the clock's epoch, so that moments before it exist).
+  /// Starts one hour after the clock's epoch, so that moments before it exist. \throws std::bad_alloc
+  manual_clock() : manual_clock(time_point{std::chrono::hours{1}}) {}
   /// \throws std::bad_alloc
-  explicit manual_clock(time_point start = time_point{std::chrono::hours{1}})
+  explicit manual_clock(time_point start)
       : now_{std::make_shared<std::atomic<duration::rep>>(start.time_since_epoch().count())} {}
 
   time_point operator()() const noexcept { return time_point{duration{now_->load(std::memory_order_relaxed)}}; }

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <kvlane/config.hpp>
+
 #include <string>
 #include <system_error>
-
-#include <kvlane/config.hpp>
 
 namespace kvlane {
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <kvlane/config.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-
-#include <kvlane/config.hpp>
 
 namespace kvlane {
 

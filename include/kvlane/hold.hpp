@@ -1,8 +1,8 @@
 #pragma once
 
-#include <utility>
-
 #include <kvlane/fwd.hpp>
+
+#include <utility>
 
 namespace kvlane {
 

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <kvlane/error.hpp>
+#include <kvlane/rejection.hpp>
+
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
-
-#include <kvlane/error.hpp>
-#include <kvlane/rejection.hpp>
 
 namespace kvlane {
 
@@ -23,9 +23,9 @@ struct http_reply {
 /// How one kind of refusal is told over HTTP.
 struct http_rule {
   int status = 500;
-  std::string type;            ///< error.type of the body
-  std::string code;            ///< error.code of the body
-  bool retry_after = false;    ///< whether to say when to come back
+  std::string type;          ///< error.type of the body
+  std::string code;          ///< error.code of the body
+  bool retry_after = false;  ///< whether to say when to come back
 };
 
 /// The rules for all kinds of refusal. Starts as the library's table; any row can be replaced:

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <kvlane/detail/callback_loop.hpp>
+#include <kvlane/lease.hpp>
+#include <kvlane/result.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,10 +12,6 @@
 #include <mutex>
 #include <utility>
 #include <vector>
-
-#include <kvlane/detail/callback_loop.hpp>
-#include <kvlane/lease.hpp>
-#include <kvlane/result.hpp>
 
 namespace kvlane {
 
@@ -109,7 +109,9 @@ class inbox {
 
   /// `wake`, if given, is called whenever something arrives in an empty inbox: as a callback of a queue, so it must not
   /// block or throw, and may run in any thread that gives capacity back. \throws std::bad_alloc
-  explicit inbox(std::function<void()> wake = {}) : box_{std::make_shared<shared_state>()} { box_->wake = std::move(wake); }
+  explicit inbox(std::function<void()> wake = {}) : box_{std::make_shared<shared_state>()} {
+    box_->wake = std::move(wake);
+  }
   inbox(inbox const&) = delete;
   inbox& operator=(inbox const&) = delete;
   /// Gives back what nobody took; callbacks of those who get it may run inside. Afterwards `wake` is not called any more

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -10,8 +12,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 

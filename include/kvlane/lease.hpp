@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <utility>
-
 #include <kvlane/fwd.hpp>
 #include <kvlane/work.hpp>
+
+#include <cstdint>
+#include <utility>
 
 namespace kvlane {
 
@@ -13,13 +13,13 @@ namespace kvlane {
 struct grant {
   lane_id lane = 0;
   std::uint32_t priority = 0;
-  std::uint32_t overtaken = 0;     ///< how often it was overtaken while it waited
-  std::uint64_t tokens = 0;        ///< KV tokens reserved now
+  std::uint32_t overtaken = 0;  ///< how often it was overtaken while it waited
+  std::uint64_t tokens = 0;     ///< KV tokens reserved now
   std::uint64_t tag = 0;
   std::uint64_t flow = 0;
-  std::uint64_t arrival = 0;       ///< its number in the order of arrivals; kept by readmission
-  std::uint64_t enqueued_turn = 0; ///< the turn in which it arrived; kept by readmission
-  work expected;                   ///< what prediction counts for it until it is released
+  std::uint64_t arrival = 0;        ///< its number in the order of arrivals; kept by readmission
+  std::uint64_t enqueued_turn = 0;  ///< the turn in which it arrived; kept by readmission
+  work expected;                    ///< what prediction counts for it until it is released
   duration waited = duration::zero();
 };
 

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <optional>
-#include <variant>
-
 #include <kvlane/fwd.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/work.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <variant>
 
 namespace kvlane {
 
@@ -31,8 +31,8 @@ struct admitted {
   std::uint64_t demand = 0;  ///< KV tokens
   fractional_ms waited{};
   std::uint32_t overtaken = 0;
-  std::uint64_t depth = 0;     ///< requests in line afterwards
-  std::uint64_t capacity = 0;  ///< places in line
+  std::uint64_t depth = 0;                           ///< requests in line afterwards
+  std::uint64_t capacity = 0;                        ///< places in line
   std::optional<fractional_ms> predicted_wait = {};  ///< for a request of its priority, afterwards
 };
 /// A request joined the line.

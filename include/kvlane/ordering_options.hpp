@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/config.hpp>
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-
-#include <kvlane/config.hpp>
 
 namespace kvlane {
 

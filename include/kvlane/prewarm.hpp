@@ -1,14 +1,14 @@
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include <kvlane/admission_queue.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/observer.hpp>
 #include <kvlane/request.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace kvlane {
 

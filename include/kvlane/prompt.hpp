@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -8,8 +10,6 @@
 #include <new>
 #include <span>
 #include <utility>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <kvlane/error.hpp>
+#include <kvlane/fwd.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,9 +10,6 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
-
-#include <kvlane/error.hpp>
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 
@@ -35,20 +35,20 @@ struct refusal_facts {
   invalid_field field = invalid_field::none;
   refusal_cause cause = refusal_cause::none;
   std::uint32_t free_lanes = 0;
-  std::uint64_t field_value = 0;          ///< the value of `field`
-  std::uint64_t field_bound = 0;          ///< what it should have kept to
-  std::uint64_t asked_tokens = 0;         ///< its demand, in KV tokens
-  std::uint64_t free_tokens = 0;          ///< KV tokens that no lease holds
-  std::uint64_t growth_reserve = 0;       ///< of these, kept for leases that grow
-  std::uint64_t kv_capacity = 0;          ///< in tokens
-  std::uint64_t waiting = 0;              ///< requests in line, without those that are refused with it
-  std::uint64_t max_waiting = 0;          ///< places in line
-  std::uint64_t waiting_tokens = 0;       ///< their demands, saturated
+  std::uint64_t field_value = 0;     ///< the value of `field`
+  std::uint64_t field_bound = 0;     ///< what it should have kept to
+  std::uint64_t asked_tokens = 0;    ///< its demand, in KV tokens
+  std::uint64_t free_tokens = 0;     ///< KV tokens that no lease holds
+  std::uint64_t growth_reserve = 0;  ///< of these, kept for leases that grow
+  std::uint64_t kv_capacity = 0;     ///< in tokens
+  std::uint64_t waiting = 0;         ///< requests in line, without those that are refused with it
+  std::uint64_t max_waiting = 0;     ///< places in line
+  std::uint64_t waiting_tokens = 0;  ///< their demands, saturated
   std::uint64_t max_waiting_tokens = ~std::uint64_t{0};
   std::optional<fractional_ms> predicted_wait = {};
   std::optional<fractional_ms> retry_after = {};  ///< before it is rounded up and clamped
   duration waited = duration::zero();
-  duration limit = forever;               ///< how long it might have waited
+  duration limit = forever;  ///< how long it might have waited
   std::uint64_t tag = 0;
 };
 
@@ -134,7 +134,8 @@ inline std::string rejection::invalid_text() const {
 inline std::string rejection::line_text() const {
   auto text = std::to_string(facts_.waiting) + " of " + std::to_string(facts_.max_waiting) + " requests wait";
   if (facts_.max_waiting_tokens != ~std::uint64_t{0})
-    text += " with " + std::to_string(facts_.waiting_tokens) + " of " + std::to_string(facts_.max_waiting_tokens) + " tokens";
+    text += " with " + std::to_string(facts_.waiting_tokens) + " of " + std::to_string(facts_.max_waiting_tokens) +
+            " tokens";
   return text;
 }
 
@@ -169,7 +170,8 @@ inline std::string rejection::message() const {
     case errc::queue_full: return "the line is full: " + line_text() + "; " + shortage_text();
     case errc::would_time_out:
       // Rounded away from each other, so that the text never says that a wait is above itself.
-      return "the predicted wait of " + milliseconds(std::ceil(facts_.predicted_wait.value_or(fractional_ms{}).count())) +
+      return "the predicted wait of " +
+             milliseconds(std::ceil(facts_.predicted_wait.value_or(fractional_ms{}).count())) +
              " is above the limit of " + limit;
     case errc::timed_out: {
       auto const what = facts_.blocked == blocked_on::lane          ? "a lane"

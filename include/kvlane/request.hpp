@@ -1,5 +1,10 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+#include <kvlane/lane_pool.hpp>
+#include <kvlane/rejection.hpp>
+#include <kvlane/work.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -8,11 +13,6 @@
 #include <string>
 #include <type_traits>
 
-#include <kvlane/fwd.hpp>
-#include <kvlane/lane_pool.hpp>
-#include <kvlane/rejection.hpp>
-#include <kvlane/work.hpp>
-
 namespace kvlane {
 
 inline constexpr std::uint32_t highest_priority = 15;
@@ -20,10 +20,10 @@ inline constexpr std::uint64_t highest_saved_cost = (std::uint64_t{1} << 48) - 1
 
 /// What a queue may hand out and how long its line may get. Plain data; `validate` says what is nonsense.
 struct limits {
-  std::uint32_t lanes = 1;           ///< requests that may run at once; 0 holds everything and keeps the line
-  std::uint32_t engine_lanes = 0;    ///< lanes that the engine has, `lanes` may not exceed them; 0: not told
-  std::uint64_t kv_capacity = 4096;  ///< KV cache, in tokens
-  std::uint32_t block_tokens = 1;    ///< demands are rounded up to whole blocks of so many tokens
+  std::uint32_t lanes = 1;              ///< requests that may run at once; 0 holds everything and keeps the line
+  std::uint32_t engine_lanes = 0;       ///< lanes that the engine has, `lanes` may not exceed them; 0: not told
+  std::uint64_t kv_capacity = 4096;     ///< KV cache, in tokens
+  std::uint32_t block_tokens = 1;       ///< demands are rounded up to whole blocks of so many tokens
   std::uint32_t decode_headroom = 512;  ///< tokens of max_tokens that are reserved (and predicted) up front
   std::uint64_t growth_reserve = 0;     ///< tokens that admissions leave free for leases that grow
   /// Places in line. Absent: 8 for each lane, at least 16, at most 256, following the lanes. 0: nobody waits.

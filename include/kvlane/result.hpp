@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/rejection.hpp>
+
 #include <type_traits>
 #include <utility>
 #include <variant>
-
-#include <kvlane/rejection.hpp>
 
 namespace kvlane {
 
@@ -21,9 +21,11 @@ class [[nodiscard]] result {
 
   /// Holds the refusal `invalid_request` of a request that was never made.
   result() noexcept = default;
-  result(T value) noexcept(std::is_nothrow_move_constructible_v<T>) : state_{std::in_place_index<1>, std::move(value)} {}
+  result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)
+      : state_{std::in_place_index<1>, std::move(value)} {}
   /// Holds a default-constructed value.
-  explicit result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>) : state_{std::in_place_index<1>} {}
+  explicit result(std::in_place_t) noexcept(std::is_nothrow_default_constructible_v<T>)
+      : state_{std::in_place_index<1>} {}
   result(rejection const& why) noexcept : state_{std::in_place_index<0>, why} {}
 
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 1; }

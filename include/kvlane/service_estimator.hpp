@@ -1,15 +1,15 @@
 #pragma once
 
+#include <kvlane/result.hpp>
+#include <kvlane/service_rates.hpp>
+#include <kvlane/work.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
-
-#include <kvlane/result.hpp>
-#include <kvlane/service_rates.hpp>
-#include <kvlane/work.hpp>
 
 namespace kvlane {
 
@@ -33,7 +33,7 @@ struct estimator_state {
 class counted_work {
  public:
   counted_work() noexcept = default;
-  counted_work(std::shared_ptr<estimator_state> state, work_sum estimator_state::*sum, work const& w) noexcept
+  counted_work(std::shared_ptr<estimator_state> state, work_sum estimator_state::* sum, work const& w) noexcept
       : state_{std::move(state)}, sum_{sum}, work_{w} {}
   counted_work(counted_work&& other) noexcept = default;
   counted_work& operator=(counted_work&& other) noexcept {
@@ -55,7 +55,7 @@ class counted_work {
     }
   }
   /// Moves the work to another sum in one step.
-  counted_work move_to(work_sum estimator_state::*sum) && noexcept {
+  counted_work move_to(work_sum estimator_state::* sum) && noexcept {
     if (state_) {
       std::lock_guard const lock{state_->mutex};
       (state_.get()->*sum_).subtract(work_);
@@ -66,7 +66,7 @@ class counted_work {
 
  private:
   std::shared_ptr<estimator_state> state_;
-  work_sum estimator_state::*sum_ = nullptr;
+  work_sum estimator_state::* sum_ = nullptr;
   work work_;
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <kvlane/work.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-
-#include <kvlane/work.hpp>
 
 namespace kvlane {
 
@@ -69,10 +69,11 @@ class phase_rate {
 
 /// What stands behind a predicted wait: it learns from completed requests and turns work into time.
 template <class P>
-concept wait_predictor = requires(P p, P const c, service_sample const& sample, work const& ahead, std::uint32_t lanes) {
-  { p.observe(sample) } noexcept -> std::same_as<bool>;
-  { c.predicted_wait(ahead, lanes) } noexcept -> std::same_as<std::optional<fractional_ms>>;
-};
+concept wait_predictor =
+    requires(P p, P const c, service_sample const& sample, work const& ahead, std::uint32_t lanes) {
+      { p.observe(sample) } noexcept -> std::same_as<bool>;
+      { c.predicted_wait(ahead, lanes) } noexcept -> std::same_as<std::optional<fractional_ms>>;
+    };
 
 /// The predictor `ewma_p95`: each phase at its careful rate, divided by the lanes. No lock.
 ///

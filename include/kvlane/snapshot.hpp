@@ -1,13 +1,13 @@
 #pragma once
 
+#include <kvlane/error.hpp>
+#include <kvlane/fwd.hpp>
+
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-
-#include <kvlane/error.hpp>
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 
@@ -50,14 +50,14 @@ class log2_histogram {
 /// or waits: newcomers + readmissions tried = admitted + refused + cancelled + waiting. `readmitted` counts those that gave
 /// their lease back; one that is refused keeps it and counts in `refused` alone.
 struct outcome_counters {
-  std::uint64_t admitted = 0;             ///< leases handed out
-  std::uint64_t admitted_from_line = 0;   ///< of these, to requests that had waited
-  std::uint64_t readmitted = 0;           ///< preempted work that joined the line again
-  std::uint64_t cancelled = 0;            ///< waiters whose owner gave them up
-  std::uint64_t released = 0;             ///< leases given back, for good or for readmission
-  std::uint64_t grown = 0;                ///< leases that got more tokens
-  std::uint64_t growth_refused = 0;       ///< leases that asked for more tokens and did not get them
-  std::uint64_t samples_ignored = 0;      ///< service samples that were NaN, infinite, negative or empty
+  std::uint64_t admitted = 0;               ///< leases handed out
+  std::uint64_t admitted_from_line = 0;     ///< of these, to requests that had waited
+  std::uint64_t readmitted = 0;             ///< preempted work that joined the line again
+  std::uint64_t cancelled = 0;              ///< waiters whose owner gave them up
+  std::uint64_t released = 0;               ///< leases given back, for good or for readmission
+  std::uint64_t grown = 0;                  ///< leases that got more tokens
+  std::uint64_t growth_refused = 0;         ///< leases that asked for more tokens and did not get them
+  std::uint64_t samples_ignored = 0;        ///< service samples that were NaN, infinite, negative or empty
   std::array<std::uint64_t, 10> refused{};  ///< by errc; see refused_for
 
   [[nodiscard]] constexpr std::uint64_t refused_for(errc code) const noexcept {

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <utility>
-
 #include <kvlane/fwd.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/snapshot.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
 
 namespace kvlane {
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <algorithm>
 #include <cstdint>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane {
 

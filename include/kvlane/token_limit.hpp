@@ -1,12 +1,12 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+#include <kvlane/result.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
-
-#include <kvlane/fwd.hpp>
-#include <kvlane/result.hpp>
 
 namespace kvlane {
 
@@ -45,7 +45,8 @@ class token_limit {
 
   /// Tokens that the reply may have: at most the limit, and at most what the prompt leaves of the context. A prompt longer
   /// than the context is refused with `never_fits`, and the text names both.
-  [[nodiscard]] result<std::uint32_t> resolve(std::uint64_t prompt_tokens, std::uint64_t context_tokens) const noexcept {
+  [[nodiscard]] result<std::uint32_t> resolve(std::uint64_t prompt_tokens,
+                                              std::uint64_t context_tokens) const noexcept {
     if (prompt_tokens > context_tokens) {
       refusal_facts facts;
       facts.code = errc::never_fits;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <utility>
-
 #include <kvlane/fwd.hpp>
 #include <kvlane/prompt.hpp>
+
+#include <cstdint>
+#include <utility>
 
 namespace kvlane {
 
@@ -16,7 +16,7 @@ struct waiter_facts {
   std::uint64_t saved_cost = 0;     ///< what the prefix cache would save, as it was told for this waiter last
   std::uint64_t tag = 0;
   std::uint64_t flow = 0;
-  time_point joined{};              ///< when it joined the line (again, for readmitted work)
+  time_point joined{};  ///< when it joined the line (again, for readmitted work)
   time_point deadline = time_point::max();
   std::uint32_t priority = 0;
 };

@@ -1,13 +1,13 @@
+#include "gtest/gtest.h"
+#include "lockstep.hpp"
+
+#include <rapidcheck.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <random>
 #include <vector>
-
-#include "gtest/gtest.h"
-#include "lockstep.hpp"
-
-#include <rapidcheck.h>
 
 namespace kvlane::lockstep {
 namespace {
@@ -30,7 +30,8 @@ std::vector<std::uint8_t> random_bytes(std::uint64_t seed, std::size_t count) {
 }
 
 void tell(coverage const& seen) {
-  std::printf("%llu steps, %.1f waiting on average, %llu at most, %llu steps with a reservation, overtaken %llu times at most\n",
+  std::printf("%llu steps, %.1f waiting on average, %llu at most, %llu steps with a reservation, overtaken %llu times "
+              "at most\n",
               static_cast<unsigned long long>(seen.steps),
               static_cast<double>(seen.waiting) / static_cast<double>(seen.steps),
               static_cast<unsigned long long>(seen.deepest), static_cast<unsigned long long>(seen.reserved),
@@ -62,7 +63,8 @@ void agree_with_the_model(std::size_t share) {
   EXPECT_GT(seen.readmitted, seen.steps / 100);
   for (int code = 0; code <= static_cast<int>(errc::no_longer_fits); ++code)
     EXPECT_GE(seen.outcomes[code], std::max<std::uint64_t>(1, seen.steps / 5000)) << "outcome " << code;
-  std::printf("seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed), static_cast<unsigned long long>(seed - 1));
+  std::printf("seeds %llu to %llu\n", static_cast<unsigned long long>(first_seed),
+              static_cast<unsigned long long>(seed - 1));
 }
 
 TEST(CoreAndReferenceModel, AgreeOnEveryOutcomeWithCacheAware) { agree_with_the_model<cache_aware>(2); }

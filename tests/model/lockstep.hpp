@@ -3,6 +3,13 @@
 // The core and the reference model side by side: one script of bytes drives both, and after every step everything that
 // can be seen is compared and the invariants of the design are checked against figures kept here.
 
+#include "reference_model.hpp"
+
+#include <kvlane/admission_core.hpp>
+#include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/ordering/fcfs.hpp>
+#include <kvlane/ordering/seed_order.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,13 +25,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include <kvlane/admission_core.hpp>
-#include <kvlane/ordering/cache_aware.hpp>
-#include <kvlane/ordering/fcfs.hpp>
-#include <kvlane/ordering/seed_order.hpp>
-
-#include "reference_model.hpp"
 
 namespace kvlane::lockstep {
 
@@ -52,9 +52,9 @@ class script {
 /// What a run came across: a comparison that saw nothing happen has compared nothing.
 struct coverage {
   std::uint64_t steps = 0;
-  std::uint64_t waiting = 0;   // summed over all steps
+  std::uint64_t waiting = 0;  // summed over all steps
   std::uint64_t deepest = 0;
-  std::uint64_t reserved = 0;  // steps in which a waiter was due and blocked others
+  std::uint64_t reserved = 0;             // steps in which a waiter was due and blocked others
   std::map<int, std::uint64_t> outcomes;  // by errc, 0 for admitted
   std::uint64_t most_overtaken = 0;
   std::uint64_t readmitted = 0;
@@ -79,8 +79,13 @@ class pair {
   using outcomes = typename core_type::outcomes;
 
  public:
-  explicit pair(script s, coverage& seen_so_far) : script_{s}, coverage_{seen_so_far}, limits_{draw_limits()}, options_{draw_options()}, core_{core_limits(), make_policy()},
-                            model_{limits_, model_policy<Policy>(), options_} {}
+  explicit pair(script s, coverage& seen_so_far)
+      : script_{s},
+        coverage_{seen_so_far},
+        limits_{draw_limits()},
+        options_{draw_options()},
+        core_{core_limits(), make_policy()},
+        model_{limits_, model_policy<Policy>(), options_} {}
 
   /// Runs at most `steps` operations, fewer when the script ends.
   void run(std::size_t steps) {
@@ -145,11 +150,15 @@ class pair {
       case 1: r.saved_cost = std::uint64_t{1} << 48; break;
       case 2: r.kv_demand = ~std::uint64_t{0}; break;
       case 3: r = {.id = r.id}; break;
-      default: r.prompt_tokens = 1; r.prompt.resize(2); r.prefix_blocks.clear();
+      default:
+        r.prompt_tokens = 1;
+        r.prompt.resize(2);
+        r.prefix_blocks.clear();
     }
   }
   Policy make_policy() const {
-    if constexpr (std::is_same_v<Policy, fcfs>) return {};
+    if constexpr (std::is_same_v<Policy, fcfs>)
+      return {};
     else
       return Policy{{.aging_cost_per_turn = options_.aging_cost_per_turn,
                      .band_turns = options_.band_turns,
@@ -168,7 +177,9 @@ class pair {
             .max_wait = wait_of(limits_.max_wait)};
   }
   static duration wait_of(model::instant t) { return t == model::never ? forever : duration{t}; }
-  static time_point moment_of(model::instant t) { return t == model::never ? time_point::max() : time_point{duration{t}}; }
+  static time_point moment_of(model::instant t) {
+    return t == model::never ? time_point::max() : time_point{duration{t}};
+  }
   static request core_request(model::request const& r) {
     return {.prompt = r.prompt,
             .prefix_blocks = r.prefix_blocks,
@@ -231,7 +242,8 @@ class pair {
       compare_refusal(*why, expected.own_outcome);
       refused = *why;
     } else {
-      require(expected.own == model::code::joined, "the core let it join, the model said", static_cast<int>(expected.own));
+      require(expected.own == model::code::joined, "the core let it join, the model said",
+              static_cast<int>(expected.own));
       line_.emplace(place->arrival(), seen{r.id, r.priority, 0});
       waiters_.emplace(r.id, std::move(place));
     }
@@ -318,8 +330,8 @@ class pair {
     ++coverage_.readmitted;
     line_.emplace(arrival, seen{r.id, r.priority, count_of_next_younger(arrival, r.priority)});
     core_.dispatch(ended);
-    require(joined_as->in_line() == (expected.own == model::code::joined), "after readmit the core has it in line:",
-            joined_as->in_line());
+    require(joined_as->in_line() == (expected.own == model::code::joined),
+            "after readmit the core has it in line:", joined_as->in_line());
     settle(ended, expected);
     check();
   }
@@ -343,8 +355,8 @@ class pair {
       waiters_.erase(id);
       ++coverage_.outcomes[static_cast<int>(errc::cancelled)];
       require(fractional_ms{why->waited()}.count() == model::in_ms(expected.own_outcome.waited), "cancelled after ", 0);
-      require(static_cast<int>(why->blocked()) == static_cast<int>(expected.own_outcome.why), "cancelled while blocked on ",
-              static_cast<int>(why->blocked()));
+      require(static_cast<int>(why->blocked()) == static_cast<int>(expected.own_outcome.why),
+              "cancelled while blocked on ", static_cast<int>(why->blocked()));
     }
     settle(ended, expected);
     check();
@@ -412,8 +424,7 @@ class pair {
 
   void finish() {
     say("finish ", 0);
-    for (; holds_ != 0; --holds_)
-      event([](auto& core, auto&) { core.end_hold(); }, model_.unhold(now_));
+    for (; holds_ != 0; --holds_) event([](auto& core, auto&) { core.end_hold(); }, model_.unhold(now_));
     event([](auto& core, auto& ended) { core.close(ended); }, model_.close(now_));
     while (!leases_.empty()) {
       auto const it = leases_.begin();
@@ -421,7 +432,8 @@ class pair {
       settle(outcomes{}, model_.release(it->first, now_));
       leases_.erase(it);
     }
-    require(core_.idle() && waiters_.empty() && core_.snapshot().kv_tokens_used == 0, "something is left at the end", 0);
+    require(core_.idle() && waiters_.empty() && core_.snapshot().kv_tokens_used == 0, "something is left at the end",
+            0);
   }
 
   // -- comparing
@@ -481,9 +493,9 @@ class pair {
     auto const seconds = why.retry_after();
     require(seconds.has_value() == other.retry_after_s.has_value(), "refused, advice given ", seconds.has_value());
     if (seconds && std::abs(std::remainder(exact->count(), 1000.0)) > 1e-6)
-      require(seconds->count() == *other.retry_after_s, "refused, retry s ", static_cast<std::uint64_t>(seconds->count()));
-    if (code == errc::timed_out)
-      require(why.waited().count() == model::in_ms(other.waited), "timed out after ms ", 0);
+      require(seconds->count() == *other.retry_after_s, "refused, retry s ",
+              static_cast<std::uint64_t>(seconds->count()));
+    if (code == errc::timed_out) require(why.waited().count() == model::in_ms(other.waited), "timed out after ms ", 0);
   }
 
   void same(std::optional<double> a, std::optional<double> b, char const* what) {
@@ -541,16 +553,16 @@ class pair {
     require(s.kv_tokens_used == tokens, "tokens used ", s.kv_tokens_used);
     require(s.waiting == waiters_.size(), "waiting ", s.waiting);
     require(s.waiting_tokens == demands, "waiting tokens ", s.waiting_tokens);
-    require(s.lanes_busy == model_.lanes_busy() && s.kv_tokens_used == model_.tokens_used() && s.waiting == model_.waiting() &&
-                s.waiting_tokens == model_.waiting_tokens() && s.turn == model_.turn(),
+    require(s.lanes_busy == model_.lanes_busy() && s.kv_tokens_used == model_.tokens_used() &&
+                s.waiting == model_.waiting() && s.waiting_tokens == model_.waiting_tokens() && s.turn == model_.turn(),
             "the model's totals differ, turn ", s.turn);
     auto const deadline = core_.next_deadline();
     auto const expected = model_.next_deadline();
     require(deadline.has_value() == expected.has_value() && (!deadline || *deadline == moment_of(*expected)),
             "next deadline", 0);
     for (std::uint32_t p = 0; p != 4; ++p)
-      same(core_.predicted_wait(p) ? std::optional{core_.predicted_wait(p)->count()} : std::nullopt, model_.predicted_wait(p),
-           "predicted_wait");
+      same(core_.predicted_wait(p) ? std::optional{core_.predicted_wait(p)->count()} : std::nullopt,
+           model_.predicted_wait(p), "predicted_wait");
   }
 
   void check_line() {
@@ -565,7 +577,8 @@ class pair {
       auto const& [w, info] = infos_[i];
       require(info.tag == expected[i].id, "at another place: ", info.tag);
       require(info.overtaken == expected[i].overtaken, "overtaken as reported ", info.overtaken);
-      require(info.overtaken == line_.at(w->arrival()).overtaken, "overtaken as counted here ", line_.at(w->arrival()).overtaken);
+      require(info.overtaken == line_.at(w->arrival()).overtaken, "overtaken as counted here ",
+              line_.at(w->arrival()).overtaken);
       require(static_cast<int>(info.blocked) == static_cast<int>(expected[i].blocked), "blocked on ",
               static_cast<int>(info.blocked));
     }
@@ -585,10 +598,12 @@ class pair {
       if (auto*& o = oldest[w->priority()]; o == nullptr || w->arrival() < o->arrival()) o = w;
     int due = -1;
     for (int p = 0; p != 3; ++p)
-      if (auto* const o = oldest[static_cast<std::size_t>(p)]; o != nullptr && o->overtaken() >= limits_.max_overtakes) due = p;
+      if (auto* const o = oldest[static_cast<std::size_t>(p)]; o != nullptr && o->overtaken() >= limits_.max_overtakes)
+        due = p;
     coverage_.reserved += due >= 0;
     for (auto const& [w, info] : infos_) {
-      auto const may_run = static_cast<int>(w->priority()) > due || w == (due < 0 ? nullptr : oldest[static_cast<std::size_t>(due)]);
+      auto const may_run =
+          static_cast<int>(w->priority()) > due || w == (due < 0 ? nullptr : oldest[static_cast<std::size_t>(due)]);
       require(!may_run || info.demand > usable, "parked although it may run: ", info.tag);
     }
     require(!model_.anyone_parked_that_the_rules_would_admit(), "the model has parked somebody", 0);

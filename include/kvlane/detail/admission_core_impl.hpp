@@ -65,7 +65,8 @@ auto admission_core<Policy>::choose() noexcept -> waiter* {
   auto const due = highest_due_priority();
   auto const min_priority = static_cast<std::uint32_t>(due + 1);
   if (min_priority <= highest_priority) {
-    waiter* best = static_cast<waiter*>(policy_.pick({.free_tokens = tokens, .min_priority = min_priority, .now = now_}));
+    waiter* best =
+        static_cast<waiter*>(policy_.pick({.free_tokens = tokens, .min_priority = min_priority, .now = now_}));
     KVLANE_ASSERT(best == nullptr || (best->in_line_ && best->demand() <= tokens && best->priority() >= min_priority),
                   "the policy picked a waiter that does not fit");
     auto* const preempted = oldest_readmitted(tokens, best == nullptr ? min_priority : best->priority());
@@ -79,7 +80,8 @@ auto admission_core<Policy>::choose() noexcept -> waiter* {
 
 /// The first readmitted waiter of at least `min_priority` that fits: highest priority, then oldest.
 template <class Policy>
-auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32_t min_priority) const noexcept -> waiter* {
+auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32_t min_priority) const noexcept
+    -> waiter* {
   for (auto left = occupied_priorities_ >> min_priority << min_priority; left != 0;) {
     auto const p = static_cast<unsigned>(std::bit_width(left)) - 1;
     if (auto* const w = lines_[p].oldest_readmitted(tokens)) return w;
@@ -90,7 +92,8 @@ auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32
 
 /// In the order of what a request is told: invalid, never fits, shutting down.
 template <class Policy>
-std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request const& r, std::uint64_t demand) noexcept {
+std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request const& r,
+                                                                       std::uint64_t demand) noexcept {
   if (!is_sound(r)) return refuse(find_fault(r)->facts());
   if (demand > limits_.kv_capacity) return refuse(facts_about(errc::never_fits, demand, r.tag));
   if (draining_ || closed_) {
@@ -265,7 +268,8 @@ void admission_core<Policy>::admit(waiter& w, outcomes& ended) noexcept {
 
 /// Everything about a waiter but its arrival and turn.
 template <class Policy>
-void admission_core<Policy>::fill(waiter& w, request const& r, std::uint64_t demand, time_point deadline) const noexcept {
+void admission_core<Policy>::fill(waiter& w, request const& r, std::uint64_t demand,
+                                  time_point deadline) const noexcept {
   w.facts_ = {.demand = demand,
               .saved_cost = r.saved_cost,
               .tag = r.tag,
@@ -327,6 +331,14 @@ auto admission_core<Policy>::readmit(grant const& held, request const& r, waiter
     tell_timed_out(place, ended);
   }
   return joined{};
+}
+
+template <class Policy>
+rejection admission_core<Policy>::refuse_foreign_lease(std::uint64_t tag) noexcept {
+  refusal_facts facts;
+  facts.field = invalid_field::lease;
+  facts.tag = tag;
+  return refuse(facts);
 }
 
 // -- changes
@@ -409,8 +421,9 @@ void admission_core<Policy>::update(limits const& l, outcomes& ended) {
   lanes_.resize(l.lanes);
   budget_.resize(l.kv_capacity);
   limits_ = l;
-  refuse_waiters(errc::no_longer_fits, refusal_cause::kv_capacity,
-                 [&](waiter const& w) { return w.demand() > l.kv_capacity; }, ended);
+  refuse_waiters(
+      errc::no_longer_fits, refusal_cause::kv_capacity, [&](waiter const& w) { return w.demand() > l.kv_capacity; },
+      ended);
 }
 
 template <class Policy>
@@ -422,7 +435,8 @@ void admission_core<Policy>::close(outcomes& ended) noexcept {
 /// Tells all waiters that are `wanted`, by arrival, that it is over.
 template <class Policy>
 template <class Wanted>
-void admission_core<Policy>::refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted, outcomes& ended) noexcept {
+void admission_core<Policy>::refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted,
+                                            outcomes& ended) noexcept {
   std::array<waiter*, highest_priority + 1> heads;
   std::ranges::transform(lines_, heads.begin(), [](auto const& line) { return line.oldest(); });
   outcomes refused;

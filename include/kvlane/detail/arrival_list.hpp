@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/detail/treap.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-
-#include <kvlane/detail/treap.hpp>
 
 namespace kvlane::detail {
 
@@ -92,9 +92,7 @@ class arrival_list {
   static constexpr std::uint64_t nobody = std::numeric_limits<std::uint64_t>::max();
 
   static std::uint64_t sum(Node const* n) noexcept { return n == nullptr ? 0 : n->line.delta_sum; }
-  static std::uint64_t least(Node const* n) noexcept {
-    return n == nullptr ? nobody : n->line.least_readmitted_demand;
-  }
+  static std::uint64_t least(Node const* n) noexcept { return n == nullptr ? nobody : n->line.least_readmitted_demand; }
 
   struct traits {
     static treap_hook<Node>& hook(Node& n) noexcept { return n.line.links; }
@@ -103,8 +101,7 @@ class arrival_list {
       auto const* const l = n.line.links.left;
       auto const* const r = n.line.links.right;
       n.line.delta_sum = n.line.delta + sum(l) + sum(r);
-      n.line.least_readmitted_demand =
-          std::min({n.line.readmitted ? n.demand() : nobody, least(l), least(r)});
+      n.line.least_readmitted_demand = std::min({n.line.readmitted ? n.demand() : nobody, least(l), least(r)});
     }
   };
   using tree = treap<Node, traits>;

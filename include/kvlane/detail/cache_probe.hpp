@@ -1,11 +1,11 @@
 #pragma once
 
+#include <kvlane/prompt.hpp>
+
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
-
-#include <kvlane/prompt.hpp>
 
 namespace kvlane {
 

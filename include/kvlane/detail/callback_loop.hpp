@@ -1,8 +1,8 @@
 #pragma once
 
-#include <utility>
-
 #include <kvlane/config.hpp>
+
+#include <utility>
 
 namespace kvlane::detail {
 

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <utility>
-#include <variant>
-
 #include <kvlane/detail/arrival_list.hpp>
 #include <kvlane/detail/deadline_heap.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/waiter_base.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
 
 namespace kvlane {
 
@@ -31,7 +31,8 @@ class core_waiter : public Policy::waiter {
   [[nodiscard]] bool readmitted() const noexcept { return line.readmitted; }
   /// How often it has been overtaken. Precondition: in_line().
   [[nodiscard]] std::uint32_t overtaken() const noexcept {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(detail::arrival_list<core_waiter>::overtaken(*this), ~0U));
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(detail::arrival_list<core_waiter>::overtaken(*this), ~0U));
   }
   /// What became of it: a grant, or why there is none. Meaningful once the core has put it into a list of outcomes.
   [[nodiscard]] std::variant<rejection, grant> const& outcome() const noexcept { return outcome_; }

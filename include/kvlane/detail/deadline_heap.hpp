@@ -1,12 +1,12 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane::detail {
 

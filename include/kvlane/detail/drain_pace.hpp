@@ -1,8 +1,8 @@
 #pragma once
 
-#include <optional>
-
 #include <kvlane/fwd.hpp>
+
+#include <optional>
 
 namespace kvlane::detail {
 

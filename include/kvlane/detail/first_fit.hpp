@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/detail/treap.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-
-#include <kvlane/detail/treap.hpp>
 
 namespace kvlane::detail {
 

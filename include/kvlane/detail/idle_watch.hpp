@@ -1,9 +1,9 @@
 #pragma once
 
+#include <kvlane/fwd.hpp>
+
 #include <condition_variable>
 #include <mutex>
-
-#include <kvlane/fwd.hpp>
 
 namespace kvlane::detail {
 

@@ -1,15 +1,15 @@
 #pragma once
 
+#include <kvlane/detail/callback_loop.hpp>
+#include <kvlane/detail/core_waiter.hpp>
+#include <kvlane/lease.hpp>
+#include <kvlane/result.hpp>
+
 #include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <utility>
-
-#include <kvlane/detail/callback_loop.hpp>
-#include <kvlane/detail/core_waiter.hpp>
-#include <kvlane/lease.hpp>
-#include <kvlane/result.hpp>
 
 namespace kvlane::detail {
 

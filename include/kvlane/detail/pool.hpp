@@ -1,13 +1,13 @@
 #pragma once
 
+#include <kvlane/config.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <kvlane/config.hpp>
 
 namespace kvlane::detail {
 

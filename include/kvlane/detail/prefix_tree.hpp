@@ -1,17 +1,17 @@
 #pragma once
 
+#include <kvlane/detail/pool.hpp>
+#include <kvlane/detail/prefix_walk.hpp>
+#include <kvlane/detail/treap.hpp>
+#include <kvlane/prompt.hpp>
+#include <kvlane/waiter_base.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>
-
-#include <kvlane/detail/pool.hpp>
-#include <kvlane/detail/prefix_walk.hpp>
-#include <kvlane/detail/treap.hpp>
-#include <kvlane/prompt.hpp>
-#include <kvlane/waiter_base.hpp>
 
 namespace kvlane::detail {
 
@@ -41,9 +41,9 @@ struct by_arrival {
 struct prefix_edge {
   struct prefix_node* from = nullptr;
   struct prefix_node* to = nullptr;
-  std::uint64_t symbol = 0;    // mapped so that unsigned comparison is the order of symbols
-  std::uint64_t waiters = 0;   // below
-  std::uint64_t earliest = 0;  // arrival among them
+  std::uint64_t symbol = 0;                // mapped so that unsigned comparison is the order of symbols
+  std::uint64_t waiters = 0;               // below
+  std::uint64_t earliest = 0;              // arrival among them
   std::uint64_t earliest_of_siblings = 0;  // over the subtree of siblings
   tree_waiter const* label = nullptr;      // any waiter below: its prompt spells the edge
   order_cell* cells = nullptr;             // of the score index, that hang on this edge
@@ -58,8 +58,10 @@ struct by_symbol {
   }
   static void aggregate(prefix_edge& e) noexcept {
     e.earliest_of_siblings = e.earliest;
-    if (auto const* l = e.siblings.left) e.earliest_of_siblings = std::min(e.earliest_of_siblings, l->earliest_of_siblings);
-    if (auto const* r = e.siblings.right) e.earliest_of_siblings = std::min(e.earliest_of_siblings, r->earliest_of_siblings);
+    if (auto const* l = e.siblings.left)
+      e.earliest_of_siblings = std::min(e.earliest_of_siblings, l->earliest_of_siblings);
+    if (auto const* r = e.siblings.right)
+      e.earliest_of_siblings = std::min(e.earliest_of_siblings, r->earliest_of_siblings);
   }
 };
 
@@ -338,8 +340,8 @@ class prefix_tree {
   pool<prefix_node> nodes_;
   pool<prefix_edge> edges_;
   prefix_node top_;
-  std::array<prefix_node, 2> roots_;   // of token prompts and of block prompts
-  std::array<prefix_edge, 2> ways_;    // from the top to them
+  std::array<prefix_node, 2> roots_;  // of token prompts and of block prompts
+  std::array<prefix_edge, 2> ways_;   // from the top to them
   shared_prompt last_;
   prefix_node* deepest_on_last_ = nullptr;
 };

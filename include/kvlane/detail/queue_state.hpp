@@ -1,5 +1,14 @@
 #pragma once
 
+#include <kvlane/admission_core.hpp>
+#include <kvlane/detail/cache_probe.hpp>
+#include <kvlane/detail/idle_watch.hpp>
+#include <kvlane/detail/place_in_line.hpp>
+#include <kvlane/hold.hpp>
+#include <kvlane/lease.hpp>
+#include <kvlane/observer.hpp>
+#include <kvlane/ticket.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -13,15 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include <kvlane/admission_core.hpp>
-#include <kvlane/detail/cache_probe.hpp>
-#include <kvlane/detail/idle_watch.hpp>
-#include <kvlane/detail/place_in_line.hpp>
-#include <kvlane/hold.hpp>
-#include <kvlane/lease.hpp>
-#include <kvlane/observer.hpp>
-#include <kvlane/ticket.hpp>
-
 namespace kvlane::detail {
 
 /// What a queue, its leases, tickets and holds share: one mutex around one core. It lives until the last of them has let
@@ -30,7 +30,7 @@ namespace kvlane::detail {
 /// Every event runs through a `transaction`: lock, change, unlock, deliver. Policy and clock run under the mutex; nothing
 /// else foreign does.
 template <class Policy, class Observer, class Mutex, class Clock>
-class queue_state final : public lease_owner, public place_owner, public hold_owner {
+class alignas(64) queue_state final : public lease_owner, public place_owner, public hold_owner {
  public:
   using core_type = admission_core<Policy>;
   using outcomes = typename core_type::outcomes;
@@ -120,7 +120,8 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
     std::optional<std::uint64_t> epoch_;
     outcomes ended_;
     std::vector<std::shared_ptr<idle_watch>> idle_watches_;
-    [[no_unique_address]] std::conditional_t<observed, std::array<std::optional<event>, 4>, std::array<char, 0>> notes_{};
+    [[no_unique_address]] std::conditional_t<observed, std::array<std::optional<event>, 4>, std::array<char, 0>>
+        notes_{};
     std::uint32_t shares_dropped_ = 0;
     std::unique_lock<Mutex> lock_;
   };
@@ -138,8 +139,8 @@ class queue_state final : public lease_owner, public place_owner, public hold_ow
     if (sample != nullptr) core_.observe(*sample);
     core_.release(held);
     t.note([&] {
-      return events::released{0, held.tag, held.flow, held.lane, held.tokens,
-                            sample == nullptr ? std::nullopt : std::optional{*sample}};
+      return events::released{0,         held.tag,    held.flow,
+                              held.lane, held.tokens, sample == nullptr ? std::nullopt : std::optional{*sample}};
     });
     t.dispatch();
     t.unshare();
@@ -347,8 +348,9 @@ void queue_state<Policy, Observer, Mutex, Clock>::transaction::tell_observer(out
     auto& p = *static_cast<place*>(w);
     tell_notes_before(p.end.sequence, next_note);
     if (auto const* const g = p.granted()) {
-      state_->observer_(event{events::admitted{p.end.sequence, g->tag, g->flow, g->priority, g->lane, g->tokens, g->waited,
-                                               g->overtaken, p.end.depth, p.end.capacity, p.end.predicted_wait}});
+      state_->observer_(
+          event{events::admitted{p.end.sequence, g->tag, g->flow, g->priority, g->lane, g->tokens, g->waited,
+                                 g->overtaken, p.end.depth, p.end.capacity, p.end.predicted_wait}});
     } else {
       auto const& why = std::get<rejection>(p.outcome());
       if (why.code() == errc::timed_out)

@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/waiter_base.hpp>
+
 #include <cstddef>
 #include <span>
 #include <vector>
-
-#include <kvlane/waiter_base.hpp>
 
 namespace kvlane::detail {
 

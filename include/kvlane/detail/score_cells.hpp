@@ -1,14 +1,14 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-
 #include <kvlane/detail/first_fit.hpp>
 #include <kvlane/detail/pool.hpp>
 #include <kvlane/detail/prefix_tree.hpp>
 #include <kvlane/detail/treap.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
 
 namespace kvlane::detail {
 
@@ -18,7 +18,7 @@ class indexed_waiter : public tree_waiter {
   indexed_waiter() noexcept = default;
 
   order_cell* cell = nullptr;
-  std::int64_t saved = 0;  // what the cache saves, less what everybody's has risen by since
+  std::int64_t saved = 0;            // what the cache saves, less what everybody's has risen by since
   treap_hook<indexed_waiter> peers;  // with the same prompt and score, or everyone where prompts do not count
   std::int64_t standing = 0;         // orders peers: saved cost less what the turn of joining costs
   std::uint64_t least_demand = 0;    // over the subtree of peers
@@ -77,7 +77,9 @@ struct by_score {
   static bool before(score_bucket const& a, score_bucket const& b) noexcept {
     return a.priority != b.priority ? a.priority > b.priority : a.key > b.key;
   }
-  static std::uint64_t demand(score_bucket const& b) noexcept { return b.root == nullptr ? no_demand : b.root->least_demand; }
+  static std::uint64_t demand(score_bucket const& b) noexcept {
+    return b.root == nullptr ? no_demand : b.root->least_demand;
+  }
   static std::uint64_t& least(score_bucket& b) noexcept { return b.least_demand_of_siblings; }
 };
 

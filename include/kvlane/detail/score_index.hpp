@@ -1,16 +1,16 @@
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include <kvlane/detail/first_fit.hpp>
 #include <kvlane/detail/order_score.hpp>
 #include <kvlane/detail/pool.hpp>
 #include <kvlane/detail/prefix_tree.hpp>
 #include <kvlane/detail/score_cells.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace kvlane::detail {
 
@@ -147,7 +147,9 @@ class score_index {
     return static_cast<std::int64_t>(bands) * gain_;
   }
   [[nodiscard]] std::int64_t gained(std::uint64_t residue) const noexcept { return gained_at(turn_, residue); }
-  [[nodiscard]] std::uint64_t residue_of(waiter const& w) const noexcept { return w.enqueued_turn() % options_.band_turns; }
+  [[nodiscard]] std::uint64_t residue_of(waiter const& w) const noexcept {
+    return w.enqueued_turn() % options_.band_turns;
+  }
 
   // -- picking
 
@@ -193,8 +195,7 @@ class score_index {
   }
 
   void enter(waiter& w) noexcept {
-    w.standing = w.saved -
-                 static_cast<std::int64_t>(options_.aging_cost_per_turn * w.enqueued_turn());
+    w.standing = w.saved - static_cast<std::int64_t>(options_.aging_cost_per_turn * w.enqueued_turn());
     if (options_.group_prefixes)
       cells_.enter(bucket_for(w), w);
     else

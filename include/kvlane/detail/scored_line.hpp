@@ -1,11 +1,11 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
 #include <kvlane/detail/order_score.hpp>
 #include <kvlane/detail/scan_line.hpp>
 #include <kvlane/detail/scan_order.hpp>
+
+#include <algorithm>
+#include <cstdint>
 
 namespace kvlane::detail {
 

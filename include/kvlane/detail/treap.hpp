@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/config.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-
-#include <kvlane/config.hpp>
 
 namespace kvlane::detail {
 

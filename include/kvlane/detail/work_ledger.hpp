@@ -1,11 +1,11 @@
 #pragma once
 
+#include <kvlane/request.hpp>
+#include <kvlane/work.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
-
-#include <kvlane/request.hpp>
-#include <kvlane/work.hpp>
 
 namespace kvlane::detail {
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <cstdint>
-#include <memory>
-
-#include <kvlane/ordering_options.hpp>
 #include <kvlane/detail/score_index.hpp>
 #include <kvlane/ordering/policy.hpp>
+#include <kvlane/ordering_options.hpp>
+
+#include <cstdint>
+#include <memory>
 
 namespace kvlane {
 
@@ -29,8 +29,10 @@ class cache_aware {
  public:
   using waiter = detail::indexed_waiter;
 
+  /// \throws std::bad_alloc
+  cache_aware() : cache_aware(ordering_options{}) {}
   /// \throws std::invalid_argument for options that make no sense, std::bad_alloc
-  explicit cache_aware(ordering_options const& options = {}) : index_{std::make_unique<detail::score_index>(options)} {}
+  explicit cache_aware(ordering_options const& options) : index_{std::make_unique<detail::score_index>(options)} {}
 
   void insert(waiter& w) { index_->insert(w); }
   void erase(waiter& w, departure why) noexcept { index_->erase(w, why); }

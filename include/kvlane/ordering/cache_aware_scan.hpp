@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kvlane/ordering_options.hpp>
 #include <kvlane/detail/scored_line.hpp>
 #include <kvlane/ordering/policy.hpp>
+#include <kvlane/ordering_options.hpp>
 
 namespace kvlane {
 
@@ -14,8 +14,9 @@ class cache_aware_scan {
  public:
   using waiter = detail::scored_line::waiter;
 
+  cache_aware_scan() : cache_aware_scan(ordering_options{}) {}
   /// \throws std::invalid_argument for options that make no sense
-  explicit cache_aware_scan(ordering_options const& options = {}) : line_{options} {}
+  explicit cache_aware_scan(ordering_options const& options) : line_{options} {}
 
   void insert(waiter& w) { line_.insert(w); }
   void erase(waiter& w, departure why) noexcept { line_.erase(w, why); }

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kvlane/ordering_options.hpp>
 #include <kvlane/detail/scan_order.hpp>
 #include <kvlane/fwd.hpp>
+#include <kvlane/ordering_options.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdint>
-
 #include <kvlane/detail/first_fit.hpp>
 #include <kvlane/ordering/policy.hpp>
+
+#include <cstdint>
 
 namespace kvlane {
 

@@ -1,14 +1,14 @@
 #pragma once
 
+#include <kvlane/detail/scan_line.hpp>
+#include <kvlane/ordering/policy.hpp>
+
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <functional>
 #include <utility>
 #include <vector>
-
-#include <kvlane/detail/scan_line.hpp>
-#include <kvlane/ordering/policy.hpp>
 
 namespace kvlane {
 

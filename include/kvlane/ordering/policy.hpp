@@ -1,10 +1,10 @@
 #pragma once
 
-#include <concepts>
-#include <cstdint>
-
 #include <kvlane/fwd.hpp>
 #include <kvlane/waiter_base.hpp>
+
+#include <concepts>
+#include <cstdint>
 
 namespace kvlane {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <kvlane/ordering_options.hpp>
 #include <kvlane/detail/scored_line.hpp>
 #include <kvlane/ordering/policy.hpp>
+#include <kvlane/ordering_options.hpp>
 
 namespace kvlane {
 
@@ -16,8 +16,9 @@ class seed_order {
  public:
   using waiter = detail::scored_line::waiter;
 
+  seed_order() : seed_order(ordering_options{}) {}
   /// `spread_families` is always on. \throws std::invalid_argument for options that make no sense
-  explicit seed_order(ordering_options options = {}) : line_{spread(options)} {}
+  explicit seed_order(ordering_options options) : line_{spread(options)} {}
 
   void insert(waiter& w) { line_.insert(w); }
   void erase(waiter& w, departure why) noexcept { line_.erase(w, why); }
