@@ -78,7 +78,9 @@ void add_queue_options(CLI::App& app, typed& t) {
   auto const add = [&](char const* name, auto& value, char const* text) {
     app.add_option(name, value, text)->capture_default_str()->group(group);
   };
-  app.add_option("--policy", t.policies, "ordering policies to compare, separated by commas")
+  app.add_option("--policy", t.policies,
+                 "ordering policies to compare, separated by commas; cache_aware_scan is cache_aware by sorting the "
+                 "line each time")
       ->delimiter(',')
       ->option_text("NAME,... [fcfs,seed_order,cache_aware]")
       ->group(group);
@@ -141,8 +143,8 @@ std::vector<policy> policies_named(std::vector<std::string> const& names) {
   for (auto const& name : names) {
     auto const p = policy_named(name);
     if (!p)
-      throw usage_error{
-          fmt::format("--policy: there is no policy '{}'; choose from fcfs, seed_order, cache_aware", name)};
+      throw usage_error{fmt::format(
+          "--policy: there is no policy '{}'; choose from fcfs, seed_order, cache_aware, cache_aware_scan", name)};
     if (std::ranges::find(policies, *p) == policies.end()) policies.push_back(*p);
   }
   return policies;

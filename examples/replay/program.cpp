@@ -37,6 +37,19 @@ progress_display display_for(command const& c, console const& where) {
   return where.default_progress;
 }
 
+/// How fast the core was, in real time.
+std::string speed_of(core_effort const& core) {
+  using milliseconds = std::chrono::duration<double, std::milli>;
+  auto text = fmt::format("core: {} decisions in {:.1f} ms and {} stretches of calls", core.decisions,
+                          milliseconds{core.deciding}.count(), core.stretches);
+  if (core.deciding.count() != 0)
+    text += fmt::format(", {:.0f} thousand a second",
+                        static_cast<double>(core.decisions) / milliseconds{core.deciding}.count());
+  if (core.rescores != 0)
+    text += fmt::format("; {} scores in {:.1f} ms", core.rescores, milliseconds{core.rescoring}.count());
+  return text;
+}
+
 comparison::column run_column(workload const& w, policy p, command const& c, console const& where) {
   auto const display = display_for(c, where);
   auto const start = std::chrono::steady_clock::now();
@@ -47,7 +60,7 @@ comparison::column run_column(workload const& w, policy p, command const& c, con
   }
   if (display == progress_display::on) {
     std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
-    where.err << fmt::format("{}: {:.2f} s\n", name_of(p), took.count());
+    where.err << fmt::format("{}: {:.2f} s; {}\n", name_of(p), took.count(), speed_of(result.core));
   }
   return {.used = p, .result = result};
 }

@@ -55,6 +55,8 @@ class recorder {
     return ended;
   }
 
+  [[nodiscard]] core_effort& core() noexcept { return result_.core; }
+
   [[nodiscard]] run_result result() && {
     auto const run = std::max(1.0, static_cast<double>(result_.run_time.count()));
     result_.lanes_used = lane_time_ / run;

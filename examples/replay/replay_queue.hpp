@@ -26,15 +26,25 @@ std::uint64_t replay_run<Policy>::score(job& j) const noexcept {
 
 template <class Policy>
 void replay_run<Policy>::arrive(job& j) {
-  core_.advance(now_, ended_);
-  core_.dispatch(ended_);
+  {
+    stopwatch const runs{record_.core()};
+    core_.advance(now_, ended_);
+    core_.dispatch(ended_);
+  }
   take_outcomes();
   auto r = request_of(j);
   r.saved_cost = score(j);
-  auto const verdict = core_.judge(r, kvlane::patience::waits, &j.place);
+  auto const verdict = judge(r, j);
   if (auto const* const g = std::get_if<kvlane::grant>(&verdict)) start_serving(j, *g);
   if (auto const* const no = std::get_if<kvlane::rejection>(&verdict)) record_.refused(no->code());
   if (std::holds_alternative<kvlane::joined>(verdict)) enter_line(j);
+}
+
+template <class Policy>
+kvlane::verdict replay_run<Policy>::judge(kvlane::request const& r, job& j) {
+  ++record_.core().decisions;
+  stopwatch const runs{record_.core()};
+  return core_.judge(r, kvlane::patience::waits, &j.place);
 }
 
 template <class Policy>
@@ -54,7 +64,10 @@ void replay_run<Policy>::leave_line(job& j) noexcept {
 /// Ends an event: whoever may run is admitted.
 template <class Policy>
 void replay_run<Policy>::close_event() {
-  if (undecided_ || !ended_.empty()) core_.dispatch(ended_);
+  if (undecided_ || !ended_.empty()) {
+    stopwatch const runs{record_.core()};
+    core_.dispatch(ended_);
+  }
   undecided_ = false;
   take_outcomes();
 }
@@ -64,6 +77,7 @@ void replay_run<Policy>::take_outcomes() {
   while (auto* const w = ended_.pop_front()) {
     auto& j = jobs_[w->tag()];
     leave_line(j);
+    ++record_.core().decisions;
     if (auto const* const g = w->granted())
       start_serving(j, *g);
     else
@@ -92,8 +106,12 @@ void replay_run<Policy>::finish(job& j) {
   // A phase that took no time, on an engine that costs nothing, teaches nothing.
   if (j.service.prefill.count() == 0) j.service.prompt_tokens = 0;
   if (j.service.decode.count() == 0) j.service.decode_tokens = 0;
-  if (j.service.prompt_tokens + j.service.decode_tokens != 0) core_.observe(j.service);
-  core_.release(j.held);
+  {
+    ++record_.core().decisions;
+    stopwatch const runs{record_.core()};
+    if (j.service.prompt_tokens + j.service.decode_tokens != 0) core_.observe(j.service);
+    core_.release(j.held);
+  }
   record_.completed(j.generated);
   undecided_ = true;
 }
@@ -105,26 +123,34 @@ void replay_run<Policy>::preempt(job& j) {
   undecided_ = true;
   auto r = request_of(j);
   r.saved_cost = score(j);
-  if (std::holds_alternative<kvlane::joined>(core_.readmit(j.held, r, j.place, ended_))) {
+  auto const waits = [&] {
+    ++record_.core().decisions;
+    stopwatch const runs{record_.core()};
+    auto const joined = std::holds_alternative<kvlane::joined>(core_.readmit(j.held, r, j.place, ended_));
+    if (!joined) core_.release(j.held);
+    return joined;
+  }();
+  if (waits) {
     record_.preempted();
     enter_line(j);
     return;
   }
-  core_.release(j.held);
   record_.cut_off(j.generated);
 }
 
 /// Brings the scores of all waiters up to the present state of the cache.
 template <class Policy>
-void replay_run<Policy>::rescore_line() noexcept {
+void replay_run<Policy>::rescore_line() {
   if (settings_.scores == score_updates::never || scored_at_ == cache_.changes()) return;
   scored_at_ = cache_.changes();
-  for (auto* const j : line_) {
-    auto const saved = score(*j);
-    if (saved == j->place.saved_cost()) continue;
-    core_.rescore(j->place, saved);
-    undecided_ = true;
-  }
+  changed_.clear();
+  for (auto* const j : line_)
+    if (auto const saved = score(*j); saved != j->place.saved_cost()) changed_.emplace_back(j, saved);
+  if (changed_.empty()) return;
+  undecided_ = true;
+  record_.core().rescores += changed_.size();
+  stopwatch const runs{record_.core().rescoring};
+  for (auto const& [j, saved] : changed_) core_.rescore(j->place, saved);
 }
 
 }  // namespace replay

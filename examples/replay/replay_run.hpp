@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core_meter.hpp"
 #include "prefix_cache.hpp"
 #include "recorder.hpp"
 #include "simulation.hpp"
@@ -66,6 +67,7 @@ class replay_run {
 
   // -- the queue's side
   void arrive(job& j);
+  kvlane::verdict judge(kvlane::request const& r, job& j);
   void enter_line(job& j);
   void leave_line(job& j) noexcept;
   void take_outcomes();
@@ -73,7 +75,7 @@ class replay_run {
   void finish(job& j);
   void preempt(job& j);
   void stop_decoding(job& j) noexcept;
-  void rescore_line() noexcept;
+  void rescore_line();
   void close_event();
   [[nodiscard]] kvlane::request request_of(job const& j) const noexcept;
   [[nodiscard]] std::uint64_t score(job& j) const noexcept;
@@ -105,6 +107,8 @@ class replay_run {
   bool undecided_ = false;       // something has happened since the last decision that may let somebody run
   std::vector<job*> line_;       // all who wait, in no order
   std::uint64_t scored_at_ = 0;  // the state of the cache that the scores are of
+  // Those whose scores have changed, and to what.
+  std::vector<std::pair<job*, std::uint64_t>> changed_;
 
   step step_ = step::none;
   kvlane::time_point step_end_{};
@@ -122,7 +126,10 @@ run_result replay_run<Policy>::run(progress_listener const& progress) {
     if (now_.time_since_epoch() > std::chrono::years{100})
       throw std::invalid_argument{
           "the run takes more than 100 years of virtual time; the engine constants are too large"};
-    core_.advance(now_, ended_);
+    {
+      stopwatch const runs{record_.core()};
+      core_.advance(now_, ended_);
+    }
     close_event();
     if (step_ != step::none && step_end_ <= now_) end_step();
     while (arrived_ != jobs_.size() && arrival_of(jobs_[arrived_]) <= now_) arrive(jobs_[arrived_++]);

@@ -11,7 +11,7 @@ namespace replay {
 namespace {
 
 constexpr std::size_t label_width = 30;
-constexpr std::size_t column_width = 14;
+constexpr std::size_t least_column_width = 14;
 
 std::string count(std::uint64_t n) { return std::to_string(n); }
 std::string seconds(nanoseconds t) { return fmt::format("{:.3f}", std::chrono::duration<double>{t}.count()); }
@@ -39,7 +39,7 @@ class table {
   template <class Cell>
   void row(std::string_view label, Cell const& cell) {
     text_ += fmt::format("{:<{}}", label, label_width);
-    for (auto const& c : comparison_.columns) text_ += fmt::format("{:>{}}", cell(c.result), column_width);
+    for (auto const& c : comparison_.columns) text_ += fmt::format("{:>{}}", cell(c.result), width_of(c));
     text_ += '\n';
   }
   void times(std::string_view label, time_summary run_result::* which) {
@@ -54,7 +54,7 @@ class table {
   }
   void head() {
     text_ += fmt::format("{:<{}}", "", label_width);
-    for (auto const& c : comparison_.columns) text_ += fmt::format("{:>{}}", name_of(c.used), column_width);
+    for (auto const& c : comparison_.columns) text_ += fmt::format("{:>{}}", name_of(c.used), width_of(c));
     text_ += '\n';
   }
   void refusals() {
@@ -68,6 +68,10 @@ class table {
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
+  static std::size_t width_of(comparison::column const& c) {
+    return std::max(least_column_width, name_of(c.used).size() + 2);
+  }
+
   comparison const& comparison_;
   std::string text_;
 };

@@ -3,6 +3,7 @@
 #include "replay_run.hpp"
 
 #include <kvlane/ordering/cache_aware.hpp>
+#include <kvlane/ordering/cache_aware_scan.hpp>
 #include <kvlane/ordering/fcfs.hpp>
 #include <kvlane/ordering/seed_order.hpp>
 
@@ -17,8 +18,10 @@ namespace replay {
 
 namespace {
 
-constexpr std::array<std::pair<policy, std::string_view>, 3> policies{
-    {{policy::fcfs, "fcfs"}, {policy::seed_order, "seed_order"}, {policy::cache_aware, "cache_aware"}}};
+constexpr std::array<std::pair<policy, std::string_view>, 4> policies{{{policy::fcfs, "fcfs"},
+                                                                       {policy::seed_order, "seed_order"},
+                                                                       {policy::cache_aware, "cache_aware"},
+                                                                       {policy::cache_aware_scan, "cache_aware_scan"}}};
 
 template <class Policy>
 run_result run_with(Policy p, workload const& w, simulation_settings const& s, progress_listener const& progress) {
@@ -51,6 +54,7 @@ run_result simulate(workload const& w, policy p, simulation_settings const& sett
     case policy::fcfs: return run_with(kvlane::fcfs{}, w, settings, progress);
     case policy::seed_order: return run_with(kvlane::seed_order{settings.ordering}, w, settings, progress);
     case policy::cache_aware: return run_with(kvlane::cache_aware{settings.ordering}, w, settings, progress);
+    case policy::cache_aware_scan: return run_with(kvlane::cache_aware_scan{settings.ordering}, w, settings, progress);
   }
   throw std::invalid_argument{fmt::format("policy number {} does not exist", static_cast<int>(p))};
 }

@@ -15,7 +15,7 @@
 namespace replay {
 
 /// The ordering policies that can be compared.
-enum class policy : std::uint8_t { fcfs, seed_order, cache_aware };
+enum class policy : std::uint8_t { fcfs, seed_order, cache_aware, cache_aware_scan };
 
 [[nodiscard]] std::string_view name_of(policy p) noexcept;
 [[nodiscard]] std::optional<policy> policy_named(std::string_view name) noexcept;
@@ -46,7 +46,8 @@ void validate(simulation_settings const& s);
 using progress_listener = std::function<void(std::uint64_t ended)>;
 
 /// Replays the requests in virtual time against one kvlane::admission_core, which decides all admissions, and an engine
-/// that runs what was admitted. Nothing in it depends on real time: equal arguments give equal results.
+/// that runs what was admitted. Nothing depends on real time but run_result::core, which tells it: equal arguments give
+/// equal results.
 ///
 /// The engine works in iterations. An iteration takes the requests that have been admitted but not prefilled, prefills
 /// them one after another in the order of admission, then makes one decode step for all requests that have their first

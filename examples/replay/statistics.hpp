@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core_meter.hpp"
+
 #include <kvlane/error.hpp>
 
 #include <array>
@@ -42,6 +44,7 @@ struct run_result {
   double kv_used = 0;        ///< share of the KV tokens that was reserved, over the run time
   time_summary wait;         ///< from arrival to admission, of the requests that ran
   time_summary first_token;  ///< from arrival to the first token, of the requests that ran
+  core_effort core;          ///< in real time: this alone differs between equal runs
 
   [[nodiscard]] std::uint64_t refused_for(kvlane::errc code) const noexcept {
     return refused[static_cast<std::size_t>(code)];

@@ -15,8 +15,8 @@ inline constexpr char const* a_mutex_pair = "mutex lock + unlock";
 enum class armed_timer { none, one };
 [[nodiscard]] side asio_post(armed_timer timer);
 
-/// Runs `work(0)` and `work(1)` in two threads at once, each on a processor of its own where the system lets us choose. The
-/// time is that of the slower one, without starting and joining.
+/// Runs `work(0)` and `work(1)` in two threads at once, each on a processor of its own where the system lets us choose.
+/// The time is that of the slower one, without starting and joining.
 [[nodiscard]] nanoseconds in_two_threads(std::function<void(std::size_t thread)> const& work);
 
 }  // namespace kvlane::bench

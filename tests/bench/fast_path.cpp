@@ -6,6 +6,8 @@
 
 #include <benchmark/benchmark.h>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <semaphore>
 
@@ -17,34 +19,50 @@ constexpr limits roomy{.lanes = 8, .kv_capacity = 1 << 20};
 constexpr request usual{.prompt_tokens = 900, .max_tokens = 256};
 constexpr request lane_only{.kv_demand = 0};
 
-/// A queue that has seen a few completions, so that it can predict.
-std::shared_ptr<admission_queue> warmed_queue() {
-  auto queue = std::make_shared<admission_queue>(roomy);
-  for (int i = 0; i != 64; ++i)
-    if (auto slot = queue->try_admit(usual))
-      slot->complete(
-          {.prompt_tokens = 900, .decode_tokens = 200, .prefill = fractional_ms{90}, .decode = fractional_ms{900}});
-  return queue;
+/// Several queues that have seen a few completions, so that they can predict; taken in turn, so that the figure is not
+/// that of one place in memory.
+class warmed_queues {
+ public:
+  warmed_queues() {
+    for (std::size_t i = 0; i != queues_.size(); ++i) {
+      paddings_[i] = std::make_unique<std::byte[]>(416 * (i + 1));
+      queues_[i] = std::make_unique<admission_queue>(roomy);
+      for (int n = 0; n != 64; ++n)
+        if (auto slot = queues_[i]->try_admit(usual))
+          slot->complete(
+              {.prompt_tokens = 900, .decode_tokens = 200, .prefill = fractional_ms{90}, .decode = fractional_ms{900}});
+    }
+  }
+  [[nodiscard]] admission_queue& next() noexcept { return *queues_[at_++ % queues_.size()]; }
+
+ private:
+  std::array<std::unique_ptr<std::byte[]>, 8> paddings_;
+  std::array<std::unique_ptr<admission_queue>, 8> queues_;
+  std::size_t at_ = 0;
+};
+
+/// A side that does `operation(queue)` in each round.
+template <class Operation>
+side on_queues(Operation const& operation) {
+  return {.measure = [queues = std::make_shared<warmed_queues>(), operation](std::size_t rounds) {
+    return time_of(rounds, [&queue = queues->next(), &operation] { operation(queue); });
+  }};
 }
 
 /// `r` must stay.
 side try_admit_and_release(request const& r) {
-  return {.measure = [queue = warmed_queue(), &r](std::size_t rounds) {
-    return time_of(rounds, [&] { benchmark::DoNotOptimize(queue->try_admit(r)); });
-  }};
+  return on_queues([&r](admission_queue& queue) { benchmark::DoNotOptimize(queue.try_admit(r)); });
 }
 
 side enqueue_and_release() {
-  return {.measure = [queue = warmed_queue()](std::size_t rounds) {
+  return on_queues([](admission_queue& queue) {
     ticket place;
-    return time_of(rounds, [&] { benchmark::DoNotOptimize(queue->enqueue(usual, place, [](admission const&) {})); });
-  }};
+    benchmark::DoNotOptimize(queue.enqueue(usual, place, [](admission const&) {}));
+  });
 }
 
 side prediction() {
-  return {.measure = [queue = warmed_queue()](std::size_t rounds) {
-    return time_of(rounds, [&] { benchmark::DoNotOptimize(queue->predicted_wait()); });
-  }};
+  return on_queues([](admission_queue& queue) { benchmark::DoNotOptimize(queue.predicted_wait()); });
 }
 
 side semaphore_pair() {

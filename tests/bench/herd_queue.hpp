@@ -15,9 +15,9 @@
 
 namespace kvlane::bench {
 
-/// The work that the queue before kvlane does, on one thread and without its runtime: every event wakes all waiters; each
-/// looks whether it has been elected; the first to look when nobody is elects, by copying the list of all waiters,
-/// dropping those that do not fit, asking the cache about the rest and sorting them. Whoever came 32 turns ago goes first.
+/// The work that the queue before kvlane does, on one thread and without its runtime: every event wakes all waiters;
+/// each looks whether it has been elected; the first to look when nobody is elects, by copying the list of all waiters,
+/// dropping those that do not fit, asking the cache about the rest and sorting them. Who came 32 turns ago goes first.
 /// An admitted request gives back at once. Waking a task here is a push into a deque, which flatters the original.
 class herd_queue {
  public:

@@ -15,8 +15,8 @@ namespace kvlane::bench {
 
 namespace {
 
-/// Left to itself the system may put two threads that wake each other on one processor, in one measurement and not in the
-/// next; a hand-over then costs a tenth.
+/// Left to itself the system may put two threads that wake each other on one processor, in one measurement and not in
+/// the next; a hand-over then costs a tenth.
 void choose_processor([[maybe_unused]] std::size_t thread) {
 #ifdef __linux__
   cpu_set_t allowed;

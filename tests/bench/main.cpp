@@ -1,5 +1,5 @@
-// kvlane_benchmarks: measures every row of the catalog beside its baseline and prints Markdown tables. `--quick` gives each
-// row little time; the options of google benchmark (`--benchmark_filter=<regex>`, `--benchmark_out=<file>`) work as usual.
+// kvlane_benchmarks: measures every row of the catalog beside its baseline and prints Markdown tables. `--quick` gives
+// each row little time; the options of google benchmark (`--benchmark_filter=<regex>` and others) work as usual.
 
 #include "catalog.hpp"
 #include "sampling.hpp"

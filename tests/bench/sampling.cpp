@@ -9,13 +9,22 @@ namespace kvlane::bench {
 
 namespace {
 
+/// A measurement that nobody disturbed, if one of a few is such.
+nanoseconds undisturbed(side const& s, std::size_t rounds) {
+  auto measured = s.measure(rounds);
+  for (int again = 0; again != 8 && std::isnan(measured.count()); ++again) measured = s.measure(rounds);
+  return measured;
+}
+
 /// How many rounds fill the slice of a side; warms everything up on the way.
 std::size_t rounds_for(side const& s) {
   auto rounds = s.fewest_rounds;
   for (;;) {
     auto const since = std::chrono::steady_clock::now();
-    auto const measured = s.measure(rounds);
+    auto const measured = undisturbed(s, rounds);
     auto const passed = nanoseconds{std::chrono::steady_clock::now() - since};
+    // Too long to be left alone: less is more.
+    if (std::isnan(measured.count())) return std::max(rounds / 4, s.fewest_rounds);
     // What a side does around its measured part counts too, or a row with a dear preparation would never end.
     if (measured >= s.slice || passed >= 8 * s.slice || rounds >= s.most_rounds) return rounds;
     rounds = std::min(rounds * (measured * 8 < s.slice ? 4 : 2), s.most_rounds);
@@ -26,13 +35,6 @@ double quantile(std::vector<double> values, double q) {
   auto const at = values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1) + 0.5);
   std::ranges::nth_element(values, at);
   return *at;
-}
-
-/// A measurement that nobody disturbed, if one of a few is such.
-nanoseconds undisturbed(side const& s, std::size_t rounds) {
-  auto measured = s.measure(rounds);
-  for (int again = 0; again != 8 && std::isnan(measured.count()); ++again) measured = s.measure(rounds);
-  return measured;
 }
 
 /// The measurements of one side, for one operation.

@@ -8,9 +8,9 @@ namespace kvlane::bench {
 
 /// How much time a row gets.
 struct effort {
-  nanoseconds budget = std::chrono::milliseconds{1200};  ///< for a row, once it has been prepared
+  nanoseconds budget = std::chrono::milliseconds{2000};  ///< for a row, once it has been prepared
   std::size_t fewest = 5;                                ///< repetitions, whatever they take
-  std::size_t most = 41;
+  std::size_t most = 61;
 };
 
 /// Medians over all repetitions, for one operation.

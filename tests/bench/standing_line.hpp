@@ -153,7 +153,8 @@ class standing_line {
     }
   }
   void make_ready() {
-    // Those who never fit grow older all the time: without a new start now and then, a later measurement would be another.
+    // Those who never fit grow older all the time: without a new start now and then, a later measurement would be
+    // another one.
     auto const worn_out = who_.scored == scores::equal
                               ? admitted_ + most_in_a_row() > std::max<std::size_t>(fitting() / 4, 1)
                               : admitted_ > 2 * who_.waiting && who_.fitting_every > 1;

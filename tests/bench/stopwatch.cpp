@@ -21,8 +21,10 @@ long preemptions() noexcept {
   return 0;
 }
 
-/// Whoever must make way is away for longer than this, so the system need not be asked about shorter stretches.
+/// Whoever must make way is away for longer than this, so shorter stretches were not disturbed.
 constexpr nanoseconds shortest_absence = std::chrono::microseconds{100};
+/// The system is not asked before stretches like the last one when that was this short: the question would cost more.
+constexpr nanoseconds short_stretch = std::chrono::microseconds{20};
 
 }  // namespace
 
@@ -33,9 +35,10 @@ void stopwatch::start() noexcept {
 
 void stopwatch::stop(std::size_t rounds) noexcept {
   auto const passed = nanoseconds{std::chrono::steady_clock::now() - since_};
-  asks_ = passed > shortest_absence;
+  auto const asked = asks_;
+  asks_ = passed > short_stretch;
   rounds_ += rounds;
-  if (asks_ && preemptions() != preempted_before_) return;
+  if (passed > shortest_absence && (!asked || preemptions() != preempted_before_)) return;
   counted_rounds_ += rounds;
   sum_ += std::max(nanoseconds{0}, passed - own_cost());
 }

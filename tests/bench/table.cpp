@@ -70,7 +70,11 @@ void write_table(std::ostream& out, topic const& t, std::vector<result_line> con
   if (lines.empty()) return;
   out << "| what | takes | baseline | takes | ratio | +- | target | result |\n|---|--:|---|--:|--:|--:|--:|---|\n";
   for (auto const& [of, f] : lines) {
-    if (f.repetitions == 0) continue;  // disturbed each time
+    if (f.repetitions == 0) {
+      out << "| " << of->name << " | | " << of->baseline << " | | | | " << target_text(of->wanted)
+          << " | not measured: disturbed each time |\n";
+      continue;
+    }
     out << "| " << of->name << " | " << text_of(f.subject) << " | " << of->baseline << " | " << text_of(f.baseline)
         << " | " << (f.baseline.count() < 1 ? "-" : text_of(f.ratio)) << " | " << with_digits(f.spread * 50, 0)
         << " % | " << target_text(of->wanted) << " | " << result_text(of->wanted, f) << " |\n";

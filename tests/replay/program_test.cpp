@@ -12,6 +12,7 @@
 
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -69,6 +70,12 @@ TEST(Program, PrintsATableForEachInputWithAColumnForEachPolicy) {
   EXPECT_THAT(r.out, Not(HasSubstr("refused"))) << "reasons that do not occur have no row";
   EXPECT_THAT(r.out, Not(HasSubstr("skipped")));
   EXPECT_EQ(r.err, "");
+}
+
+TEST(Program, ReplaysTheSortingTwinOfAPolicyBesideIt) {
+  auto const r = run({"--synthetic", "--chats", "40", "--lanes", "2", "--policy", "cache_aware,cache_aware_scan"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("cache_aware  cache_aware_scan\n"));
 }
 
 TEST(Program, ShowsReasonsOfRefusalThatOccur) {
@@ -145,7 +152,8 @@ TEST(Program, SaysWhatToDoAboutACommandLineThatMakesNoSense) {
   };
   EXPECT_EQ(complaint({}), "kvlane-replay: nothing to replay: give a TRACE file, or --synthetic for made-up requests");
   EXPECT_EQ(complaint({"--synthetic", "--policy", "fcfs,lifo"}),
-            "kvlane-replay: --policy: there is no policy 'lifo'; choose from fcfs, seed_order, cache_aware");
+            "kvlane-replay: --policy: there is no policy 'lifo'; choose from fcfs, seed_order, cache_aware, "
+            "cache_aware_scan");
   EXPECT_EQ(complaint({"--synthetic", "--engine", "x"}),
             "kvlane-replay: --engine: there is no engine 'x'; choose from large, a10g, and change its constants");
   EXPECT_EQ(complaint({"--synthetic", "--speed", "0"}), "kvlane-replay: --speed is 0; a number above 0 is needed");
@@ -189,6 +197,8 @@ TEST(Program, ShowsProgressAndRunTimesOnlyOnStderr) {
   EXPECT_EQ(quiet.err, "");
   EXPECT_EQ(quiet.out, watched.out);
   EXPECT_THAT(watched.err, HasSubstr("fcfs: "));
+  EXPECT_THAT(watched.err,
+              ContainsRegex("cache_aware: .* s; core: [0-9]+ decisions in .* calls, [0-9]+ thousand a second"));
 }
 
 TEST(Program, HelpsAndNamesItsAssumptions) {

@@ -1,5 +1,7 @@
+#include "replay/same_reports.hpp"
 #include "simulation.hpp"
 #include "trace_reader.hpp"
+#include "workload.hpp"
 
 #include <gtest/gtest.h>
 
@@ -84,6 +86,17 @@ TEST_F(RealTraces, AreServedSoonerAndHitMoreInTheOrderOfTheCache) {
   EXPECT_GT(cache_aware.hit_share(), 1.5 * fcfs.hit_share());
   EXPECT_LT(cache_aware.first_token.mean, fcfs.first_token.mean * 3 / 4);
   EXPECT_LE(cache_aware.most_overtaken, 32U);
+}
+
+TEST_F(RealTraces, AreServedAlikeByTheIndexAndBySorting) {
+  for (auto const* const name : {conversation, tool_use}) {
+    SCOPED_TRACE(name);
+    auto w = replay::reshape(load(name), {.limit = 1000, .speed = 4});
+    EXPECT_GT(replay::testing::expect_same_reports(w, serial_prefill()).longest_line, 300U);
+    replay::simulation_settings batching;
+    batching.limits = {.lanes = 16, .kv_capacity = 300'000, .block_tokens = 16, .max_waiting = 100'000};
+    EXPECT_GT(replay::testing::expect_same_reports(w, batching).longest_line, 100U);
+  }
 }
 
 TEST_F(RealTraces, WithoutPrefixesAreServedAlikeByAllPolicies) {

@@ -57,7 +57,11 @@ class queue_fixture : public testing::Test {
   using queue_type = basic_admission_queue<Policy, Observer, std::mutex, Clock>;
 
  protected:
-  void open(limits const& l = {}) { queue_ = std::make_unique<queue_type>(l, std::move(policy), observer, clock); }
+  // May be called again; a policy that was moved from is of no use then, so a new one takes its place.
+  void open(limits const& l = {}) {
+    if (std::exchange(opened_, true)) policy = Policy{};
+    queue_ = std::make_unique<queue_type>(l, std::move(policy), observer, clock);
+  }
   void destroy_queue() { queue_.reset(); }
   [[nodiscard]] queue_type& queue() { return *queue_; }
 
@@ -145,6 +149,7 @@ class queue_fixture : public testing::Test {
   }
 
   std::unique_ptr<queue_type> queue_;
+  bool opened_ = false;
   std::deque<client> clients_;  // leases and tickets may outlive the queue, so they may go after it or before
 };
 

@@ -1,8 +1,7 @@
 #include "gtest/gtest.h"
+#include "support/small_stack.hpp"
 
 #include <kvlane/detail/prefix_walk.hpp>
-
-#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -33,6 +32,7 @@ using kvlane::detail::last_prompt;
 using kvlane::detail::prefix_walk;
 using kvlane::detail::prompt_kind;
 using kvlane::detail::walk_item;
+using kvlane::test::on_a_small_stack;
 
 using tokens = std::vector<token_id>;
 using blocks = std::vector<std::uint64_t>;
@@ -72,22 +72,6 @@ ranks rank(walk_input const& in) {
   ranks result;
   for (auto const& item : items) result.push_back(item.rank);
   return result;
-}
-
-/// Runs `f` on a thread whose stack is too small for a call for each of many thousand symbols or prompts.
-template <class F>
-void on_a_small_stack(F f) {
-  pthread_attr_t attributes;
-  ASSERT_EQ(pthread_attr_init(&attributes), 0);
-  ASSERT_EQ(pthread_attr_setstacksize(&attributes, std::size_t{256} * 1024), 0);
-  pthread_t thread;
-  auto const body = [](void* function) -> void* {
-    (*static_cast<F*>(function))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attributes, body, &f), 0);
-  ASSERT_EQ(pthread_join(thread, nullptr), 0);
-  pthread_attr_destroy(&attributes);
 }
 
 /// The rule written down without any thought of cost: one node for each symbol, and recursion.

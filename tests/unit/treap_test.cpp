@@ -19,7 +19,7 @@ using kvlane::detail::treap_hook;
 struct node {
   int key = 0;
   std::uint64_t value = 0;
-  treap_hook<node> links;
+  treap_hook<node> links = {};
   std::size_t size = 0;
   std::uint64_t sum = 0;
 };

@@ -207,7 +207,10 @@ void admission_core<Policy>::count_admission(grant const& g) noexcept {
 /// Admits a newcomer when nobody waits. Reads no clock, allocates nothing, and is no turn.
 template <class Policy>
 void admission_core<Policy>::take(request const& r, std::uint64_t demand, grant& g) noexcept {
+  // Every member: `g` may be memory that was never written.
   g.priority = r.priority;
+  g.overtaken = 0;
+  g.waited = duration::zero();
   g.tokens = demand;
   g.tag = r.tag;
   g.flow = r.flow;

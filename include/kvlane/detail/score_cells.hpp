@@ -208,14 +208,12 @@ class score_cells {
     attach(cell, above);
     return cell;
   }
-  /// A new cell at `node`, between `at` and what was above it.
+  /// A new cell at `node`, between `at` and what was above it. Its least demand is worked out by whoever enters below.
   order_cell& put_above(order_cell& at, prefix_node& node) noexcept {
     auto* const above = at.parent;
     detach(at);
     auto& cell = hang(*at.bucket, node, above);
-    cell.least_demand = at.least_demand;
     attach(at, &cell);
-    refresh_among_siblings(cell);
     return cell;
   }
 
@@ -261,10 +259,6 @@ class score_cells {
     detach(cell);
     cells_.give_back(&cell);
     return above == nullptr ? nullptr : prune(*above);  // above had another child, so this ends here
-  }
-
-  static void refresh_among_siblings(order_cell& cell) noexcept {
-    if (cell.parent != nullptr) cell_tree::refresh(cell);
   }
 
   /// Brings the least demands up to date from `cell` to the class.
