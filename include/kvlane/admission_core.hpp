@@ -145,7 +145,8 @@ class admission_core {
     return deadlines_.empty() ? std::nullopt : std::optional{deadlines_.top()->deadline()};
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(std::uint32_t priority) const noexcept {
-    return rates_.predicted_wait(ledger_.ahead_of(std::min(priority, highest_priority)), limits_.lanes);
+    return rates_.predicted_wait(ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_),
+                                 limits_.lanes);
   }
   [[nodiscard]] queue_snapshot snapshot() const noexcept;
   /// Where a waiter in line stands. Walks along the line.

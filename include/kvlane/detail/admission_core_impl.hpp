@@ -237,7 +237,7 @@ grant admission_core<Policy>::take_past_waiters(request const& r, std::uint64_t 
   return g;
 }
 
-/// Whoever arrived before `arrival` and has the same or a higher priority has been overtaken.
+/// Whoever arrived before `arrival` and has at least that priority has been overtaken.
 template <class Policy>
 void admission_core<Policy>::note_overtaking(std::uint32_t priority, std::uint64_t arrival) noexcept {
   for (auto left = occupied_priorities_ >> priority << priority; left != 0;) {
@@ -261,7 +261,7 @@ void admission_core<Policy>::admit(waiter& w, outcomes& ended) noexcept {
   pace_.admitted(now_, true);
   leave(w, departure::admitted);
   ++turn_;
-  note_overtaking(g.priority, g.arrival);
+  note_overtaking(g.priority + 1, g.arrival);  // those of its own priority have been counted as it left
   reserve(g, w.preferred_lane_);
   count_admission(g);
   ++counters_.admitted_from_line;
@@ -302,7 +302,10 @@ template <class Policy>
 void admission_core<Policy>::leave(waiter& w, departure why) noexcept {
   policy_.erase(w, why);
   deadlines_.erase(w);
-  lines_[w.priority()].erase(w);
+  if (why == departure::admitted)
+    lines_[w.priority()].erase_admitted(w);
+  else
+    lines_[w.priority()].erase(w);
   if (lines_[w.priority()].empty()) occupied_priorities_ &= ~(1U << w.priority());
   ledger_.unqueue(w.priority(), w.expected_);
   waiting_tokens_ -= w.demand();
@@ -566,9 +569,9 @@ void admission_core<Policy>::for_each_in_order(F&& f) noexcept {
   // Readmitted work stands before the rest of its priority, whatever the policy says.
   auto const readmitted_down_to = [&](std::uint32_t priority) {
     for (; on && next_class >= static_cast<int>(priority); --next_class)
-      for (auto* w = lines_[static_cast<std::size_t>(next_class)].oldest(); on && w != nullptr;
-           w = detail::arrival_list<waiter>::next(*w))
-        if (w->readmitted()) on = f(*w);
+      for (auto* w = lines_[static_cast<std::size_t>(next_class)].oldest_readmitted(~std::uint64_t{0});
+           on && w != nullptr; w = detail::arrival_list<waiter>::next_readmitted(*w))
+        on = f(*w);
   };
   auto const others = [&](waiter& w) {
     readmitted_down_to(w.priority());

@@ -39,13 +39,9 @@ class arrival_list {
   }
 
   /// Takes a waiter out; everyone else keeps its count.
-  void erase(Node& n) noexcept {
-    if (auto* const older = tree::previous(n)) {
-      older->line.delta += n.line.delta;
-      tree::refresh(*older);
-    }
-    tree_.erase(n);
-  }
+  void erase(Node& n) noexcept { erase(n, 0); }
+  /// Takes out a waiter that was admitted: it has overtaken everyone older.
+  void erase_admitted(Node& n) noexcept { erase(n, 1); }
 
   /// Counts one overtaking for every waiter that arrived before `arrival`.
   void overtake_before(std::uint64_t arrival) noexcept {
@@ -74,22 +70,57 @@ class arrival_list {
 
   /// The oldest readmitted waiter whose demand is at most `tokens`, or nullptr.
   [[nodiscard]] Node* oldest_readmitted(std::uint64_t tokens) const noexcept {
-    // The highest number means "nobody" below, so a demand of just that is left to the policy's pick.
-    tokens = std::min(tokens, nobody - 1);
+    tokens = std::min(tokens, most_demand);
     auto* n = tree_.root();
     if (least(n) > tokens) return nullptr;
     for (;;) {
       if (least(tree::left(*n)) <= tokens)
         n = tree::left(*n);
-      else if (n->line.readmitted && n->demand() <= tokens)
+      else if (n->line.readmitted && own_least(*n) <= tokens)
         return n;
       else
         n = tree::right(*n);
     }
   }
+  /// The next younger readmitted waiter, or nullptr. O(log n), however many others stand between.
+  [[nodiscard]] static Node* next_readmitted(Node const& n) noexcept {
+    if (auto* const found = first_readmitted(tree::right(n))) return found;
+    auto const* below = &n;
+    for (auto* above = tree::parent(n); above != nullptr; below = above, above = tree::parent(*above)) {
+      if (tree::left(*above) != below) continue;
+      if (above->line.readmitted) return above;
+      if (auto* const found = first_readmitted(tree::right(*above))) return found;
+    }
+    return nullptr;
+  }
 
  private:
+  // As the least demand of a subtree the highest number means "nobody", so a demand of just that counts as one less.
   static constexpr std::uint64_t nobody = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t most_demand = nobody - 1;
+
+  static std::uint64_t own_least(Node const& n) noexcept {
+    return n.line.readmitted ? std::min(n.demand(), most_demand) : nobody;
+  }
+  static Node* first_readmitted(Node* n) noexcept {
+    if (least(n) == nobody) return nullptr;
+    for (;;) {
+      if (least(tree::left(*n)) != nobody)
+        n = tree::left(*n);
+      else if (n->line.readmitted)
+        return n;
+      else
+        n = tree::right(*n);
+    }
+  }
+  void erase(Node& n, std::uint64_t overtakings) noexcept {
+    auto* const older = tree::previous(n);
+    auto const handed_on = n.line.delta + overtakings;
+    tree_.erase(n);
+    if (older == nullptr || handed_on == 0) return;
+    older->line.delta += handed_on;
+    tree::refresh(*older);
+  }
 
   static std::uint64_t sum(Node const* n) noexcept { return n == nullptr ? 0 : n->line.delta_sum; }
   static std::uint64_t least(Node const* n) noexcept { return n == nullptr ? nobody : n->line.least_readmitted_demand; }
@@ -101,7 +132,7 @@ class arrival_list {
       auto const* const l = n.line.links.left;
       auto const* const r = n.line.links.right;
       n.line.delta_sum = n.line.delta + sum(l) + sum(r);
-      n.line.least_readmitted_demand = std::min({n.line.readmitted ? n.demand() : nobody, least(l), least(r)});
+      n.line.least_readmitted_demand = std::min({own_least(n), least(l), least(r)});
     }
   };
   using tree = treap<Node, traits>;

@@ -241,6 +241,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
 
  private:
   static constexpr std::size_t probes_per_round = 64;
+  static constexpr std::size_t rescores_at_once = 16;
   struct probed {
     place* waiter = nullptr;
     shared_prompt prompt;
@@ -391,14 +392,15 @@ void queue_state<Policy, Observer, Mutex, Clock>::probe(transaction& t) noexcept
   t.unlocked([&]() noexcept {
     for (std::size_t i = 0; i != marked; ++i) round[i].saved_cost = cache.saved_cost(round[i].prompt.view());
   });
-  t.advance_if_anyone_waits();  // time has passed meanwhile
   for (std::size_t i = 0; i != marked; ++i) {
+    if (i % rescores_at_once == rescores_at_once - 1) t.unlocked([] {});  // others need not wait for all of them
     auto& [waiter, prompt, saved_cost] = round[i];
     if (saved_cost && waiter->in_line()) core_.rescore(*waiter, *saved_cost);
     waiter->let_go();
   }
   probing_ = false;
   probe_done_.notify_all();
+  t.advance_if_anyone_waits();  // time has passed meanwhile
 }
 
 /// Takes a waiter out of line for its owner, and with `give_up_share` ends the ticket's share of the state.

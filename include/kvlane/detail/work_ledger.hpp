@@ -4,6 +4,7 @@
 #include <kvlane/work.hpp>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,10 +18,12 @@ class work_ledger {
   void queue(std::uint32_t priority, work const& w) noexcept { waiting_[priority].add(w); }
   void unqueue(std::uint32_t priority, work const& w) noexcept { waiting_[priority].subtract(w); }
 
-  /// Saturated.
-  [[nodiscard]] work ahead_of(std::uint32_t priority) const noexcept {
+  /// Saturated. `occupied` may leave out priorities (bit p) at which nobody waits, to spare looking at them.
+  [[nodiscard]] work ahead_of(std::uint32_t priority, std::uint32_t occupied = ~std::uint32_t{0}) const noexcept {
     auto sum = running_;
-    for (auto p = priority; p <= highest_priority; ++p) sum.add(waiting_[p]);
+    constexpr auto all = (std::uint32_t{2} << highest_priority) - 1;
+    for (auto left = (occupied & all) >> priority << priority; left != 0; left &= left - 1)
+      sum.add(waiting_[static_cast<std::size_t>(std::countr_zero(left))]);
     return sum.total();
   }
 
