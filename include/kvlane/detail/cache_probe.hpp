@@ -13,22 +13,22 @@ namespace detail {
 
 template <class C>
 concept probes_tokens = requires(C& c, std::span<token_id const> tokens) {
-  { c.saved_cost(tokens) } noexcept -> std::convertible_to<std::optional<std::uint64_t>>;
+  { c.saved_cost(tokens) } -> std::convertible_to<std::optional<std::uint64_t>>;
 };
 template <class C>
 concept probes_blocks = requires(C& c, std::span<std::uint64_t const> blocks) {
-  { c.saved_cost(blocks) } noexcept -> std::convertible_to<std::optional<std::uint64_t>>;
+  { c.saved_cost(blocks) } -> std::convertible_to<std::optional<std::uint64_t>>;
 };
 
 }  // namespace detail
 
 /// A prefix cache that a queue can ask what it would save. `epoch()` changes whenever an answer may have changed;
 /// `saved_cost(span)` takes token ids, block hashes, or both kinds, and returns a cost, or nothing for "busy, keep what
-/// you have". All are noexcept and are called without the queue's lock, from any thread, several at once for `epoch` and
-/// one at a time for `saved_cost`.
+/// you have". They must not throw (that would end the program). They are called without the queue's lock, from any thread,
+/// several at once for `epoch` and one at a time for `saved_cost`.
 template <class C>
 concept prefix_cache = std::movable<C> && (detail::probes_tokens<C> || detail::probes_blocks<C>) && requires(C& c) {
-  { c.epoch() } noexcept -> std::convertible_to<std::uint64_t>;
+  { c.epoch() } -> std::convertible_to<std::uint64_t>;
 };
 
 namespace detail {
