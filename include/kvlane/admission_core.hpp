@@ -158,7 +158,7 @@ class admission_core {
   void for_each_in_order(F&& f) noexcept;
 
  private:
-  static limits const& checked(limits const& l) {
+  static limits checked(limits const& l) {
     validate(l);
     return l;
   }

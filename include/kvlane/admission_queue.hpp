@@ -271,8 +271,8 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
   std::optional<fractional_ms> expected;
   if (std::holds_alternative<needs_waiter>(v)) {
     t.unlocked([&] {
-      waiter =
-          std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
+      waiter = std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(
+          std::in_place, std::forward<Completion>(completion));
       waiter->copy_prompt({r.prompt, r.prefix_blocks});
     });
     t.advance();
@@ -308,8 +308,8 @@ std::optional<admission> basic_admission_queue<Policy, Observer, Mutex, Clock>::
                                                                                         Completion&& completion) {
   detail::callback_loop::deferral const later;
   place = ticket{};
-  std::unique_ptr<place_type> waiter =
-      std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(std::forward<Completion>(completion));
+  std::unique_ptr<place_type> waiter = std::make_unique<detail::place_with<Policy, std::decay_t<Completion>>>(
+      std::in_place, std::forward<Completion>(completion));
   waiter->copy_prompt({r.prompt, r.prefix_blocks});
   transaction t{*state_};
   if (detail::lease_access::owner(held) != state_) return own_outcome(t, r, t.core().refuse_foreign_lease(r.tag));

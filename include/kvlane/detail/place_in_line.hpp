@@ -66,7 +66,7 @@ template <class Policy, class Completion>
 class place_with final : public place_in_line<Policy> {
  public:
   template <class C>
-  explicit place_with(C&& completion)
+  place_with(std::in_place_t, C&& completion)
       : place_in_line<Policy>{shell_completion<Completion>}, completion_{std::in_place, std::forward<C>(completion)} {}
 
   // In place, and the place stays until it has returned: the completion may assign or destroy its own ticket.

@@ -94,9 +94,8 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
         number_ended();
         auto e = make();
         e.sequence = ++state_->sequence_;
-        auto const slot = std::ranges::find_if(notes_, [](auto const& note) { return !note.has_value(); });
-        KVLANE_ASSERT(slot != notes_.end(), "more events of its own than a transaction has room for");
-        *slot = std::move(e);
+        KVLANE_ASSERT(noted_ < notes_.size(), "more events of its own than a transaction has room for");
+        if (noted_ < notes_.size()) notes_[noted_++] = std::move(e);
       }
     }
     [[nodiscard]] std::uint64_t depth() const noexcept { return state_->core_.waiting(); }
@@ -123,6 +122,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
     [[no_unique_address]] std::conditional_t<observed, std::array<std::optional<event>, 4>, std::array<char, 0>>
         notes_{};
     std::uint32_t shares_dropped_ = 0;
+    std::uint32_t noted_ = 0;
     std::unique_lock<Mutex> lock_;
   };
 
@@ -367,7 +367,7 @@ void queue_state<Policy, Observer, Mutex, Clock>::transaction::tell_observer(out
 template <class Policy, class Observer, class Mutex, class Clock>
 void queue_state<Policy, Observer, Mutex, Clock>::transaction::tell_notes_before(std::uint64_t sequence,
                                                                                  std::size_t& next) noexcept {
-  for (; next != notes_.size() && notes_[next].has_value(); ++next) {
+  for (; next != noted_; ++next) {
     auto const& e = *notes_[next];
     if (std::visit([](auto const& any) { return any.sequence; }, e) > sequence) return;
     state_->observer_(e);
