@@ -175,7 +175,12 @@ class admission_core {
   [[nodiscard]] int highest_due_priority() const noexcept;
   [[nodiscard]] waiter* choose() noexcept;
   [[nodiscard]] waiter* oldest_readmitted(std::uint64_t tokens, std::uint32_t min_priority) const noexcept;
-  [[nodiscard]] std::optional<verdict> judge_whatever_the_line(request const& r, std::uint64_t demand) noexcept;
+  [[nodiscard]] refusal_cause door() const noexcept {
+    if (closed_) return refusal_cause::closed;
+    return draining_ ? refusal_cause::draining : refusal_cause::none;
+  }
+  [[nodiscard]] std::optional<rejection> refuse_whatever_the_line(request const& r, std::uint64_t demand,
+                                                                  refusal_cause door) noexcept;
   [[nodiscard]] std::optional<rejection> turn_away(request const& r, patience how, std::uint64_t demand,
                                                    time_point deadline) noexcept;
   [[nodiscard]] bool has_room(std::uint64_t demand) const noexcept;

@@ -90,18 +90,16 @@ auto admission_core<Policy>::oldest_readmitted(std::uint64_t tokens, std::uint32
   return nullptr;
 }
 
-/// In the order of what a request is told: invalid, never fits, shutting down.
+/// In the order of what a request is told: invalid, never fits, shutting down (if `door` is a reason).
 template <class Policy>
-std::optional<verdict> admission_core<Policy>::judge_whatever_the_line(request const& r,
-                                                                       std::uint64_t demand) noexcept {
+std::optional<rejection> admission_core<Policy>::refuse_whatever_the_line(request const& r, std::uint64_t demand,
+                                                                          refusal_cause door) noexcept {
   if (!is_sound(r)) return refuse(find_fault(r)->facts());
   if (demand > limits_.kv_capacity) return refuse(facts_about(errc::never_fits, demand, r.tag));
-  if (draining_ || closed_) {
-    auto facts = facts_about(errc::shutting_down, demand, r.tag);
-    facts.cause = closed_ ? refusal_cause::closed : refusal_cause::draining;
-    return refuse(facts);
-  }
-  return std::nullopt;
+  if (door == refusal_cause::none) return std::nullopt;
+  auto facts = facts_about(errc::shutting_down, demand, r.tag);
+  facts.cause = door;
+  return refuse(facts);
 }
 
 template <class Policy>
@@ -117,7 +115,7 @@ template <class Policy>
 std::optional<verdict> admission_core<Policy>::judge_at_once(request const& r, patience how) noexcept {
   if (waiting_ != 0) return std::nullopt;
   auto const demand = demand_of(r, limits_);
-  if (auto no = judge_whatever_the_line(r, demand)) return no;
+  if (auto const no = refuse_whatever_the_line(r, demand, door())) return *no;
   if (holds_ == 0 && fits(demand)) return take(r, demand);
   if (how == patience::leaves) return *turn_away(r, how, demand, time_point::max());
   return std::nullopt;
@@ -126,7 +124,7 @@ std::optional<verdict> admission_core<Policy>::judge_at_once(request const& r, p
 template <class Policy>
 verdict admission_core<Policy>::judge(request const& r, patience how, waiter* place) {
   auto const demand = demand_of(r, limits_);
-  if (auto const no = judge_whatever_the_line(r, demand)) return *no;
+  if (auto const no = refuse_whatever_the_line(r, demand, door())) return *no;
   if (holds_ == 0 && fits(demand) && highest_due_priority() < static_cast<int>(r.priority)) {
     if (waiting_ == 0) return take(r, demand);
     if (place == nullptr) return needs_waiter{};
@@ -317,13 +315,9 @@ template <class Policy>
 auto admission_core<Policy>::readmit(grant const& held, request const& r, waiter& place, outcomes& ended)
     -> std::variant<joined, rejection> {
   auto const demand = demand_of(r, limits_);
-  if (auto const fault = find_fault(r)) return refuse(fault->facts());
-  if (demand > limits_.kv_capacity) return refuse(facts_about(errc::never_fits, demand, r.tag));
-  if (closed_) {
-    auto facts = facts_about(errc::shutting_down, demand, r.tag);
-    facts.cause = refusal_cause::closed;
-    return refuse(facts);
-  }
+  // Drain lets its own work finish.
+  auto const shut = closed_ ? refusal_cause::closed : refusal_cause::none;
+  if (auto const no = refuse_whatever_the_line(r, demand, shut)) return *no;
   fill(place, r, demand, deadline_of(r, r.max_wait.value_or(forever)));
   place.facts_.arrival = held.arrival;
   place.facts_.enqueued_turn = held.enqueued_turn;

@@ -140,7 +140,7 @@ class prefix_tree {
         if (e->label == &w) e->label = someone_below(*e->to);
         if (e->earliest == w.arrival()) set_earliest(*e, earliest_at(*e->to));
         changed(*e);
-        if (node->ends.empty() && has_one_child(*node) && above != &top_) dissolve(*node);
+        if (node->ends.empty() && node->children.has_one() && above != &top_) dissolve(*node);
       }
       node = above;
     }
@@ -234,10 +234,6 @@ class prefix_tree {
 
   [[nodiscard]] static prefix_edge* child(prefix_node const& n, std::uint64_t symbol) noexcept {
     return n.children.find([&](prefix_edge const& e) { return symbol < e.symbol ? -1 : symbol > e.symbol ? 1 : 0; });
-  }
-  [[nodiscard]] static bool has_one_child(prefix_node const& n) noexcept {
-    auto const* const e = n.children.root();
-    return e != nullptr && e->siblings.left == nullptr && e->siblings.right == nullptr;
   }
   [[nodiscard]] static tree_waiter const* someone_below(prefix_node const& n) noexcept {
     if (auto const* const w = n.ends.root()) return w;

@@ -247,9 +247,8 @@ class score_cells {
     if (!cell.ends.empty()) return &cell;
     auto* const above = cell.parent;
     auto* const child = cell.children.root();
-    auto const one_child = child != nullptr && child->siblings.left == nullptr && child->siblings.right == nullptr;
-    if (child != nullptr && !one_child) return &cell;
-    if (one_child) {
+    if (child != nullptr && !cell.children.has_one()) return &cell;
+    if (child != nullptr) {
       detach(*child);
       detach(cell);
       attach(*child, above);

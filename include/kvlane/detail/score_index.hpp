@@ -151,8 +151,6 @@ class score_index {
     return w.enqueued_turn() % options_.band_turns;
   }
 
-  // -- picking
-
   // -- walking the whole order
 
   [[nodiscard]] residue_class* foremost_class() noexcept {
@@ -167,6 +165,7 @@ class score_index {
     auto const score_b = b.at->key + gained(b.residue);
     return score_a != score_b ? score_a > score_b : cells_.walks_before(*a.next, *b.next);
   }
+
   // -- entering and leaving
 
   void reserve(std::size_t n) {

@@ -52,6 +52,9 @@ class treap {
   }
 
   [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
+  [[nodiscard]] bool has_one() const noexcept {
+    return root_ != nullptr && left(*root_) == nullptr && right(*root_) == nullptr;
+  }
   [[nodiscard]] Node* root() const noexcept { return root_; }
   [[nodiscard]] static Node* left(Node const& n) noexcept { return hook(n).left; }
   [[nodiscard]] static Node* right(Node const& n) noexcept { return hook(n).right; }
