@@ -19,6 +19,19 @@ install(
   NAMESPACE kvlane::
   DESTINATION "${kvlane_cmake_dir}")
 
+# An export set of its own: who does not ask for this component does not need what it needs.
+if(TARGET kvlane_prometheus)
+  install(
+    TARGETS kvlane_prometheus
+    EXPORT kvlane_prometheus_targets
+    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(
+    EXPORT kvlane_prometheus_targets
+    FILE kvlane-prometheus-targets.cmake
+    NAMESPACE kvlane::
+    DESTINATION "${kvlane_cmake_dir}")
+endif()
+
 configure_package_config_file(cmake/kvlaneConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/kvlaneConfig.cmake"
                               INSTALL_DESTINATION "${kvlane_cmake_dir}" NO_SET_AND_CHECK_MACRO)
 # Before 1.0 a new minor version may break its users.

@@ -1,7 +1,11 @@
 # The test `tidy`: clang-tidy over every header and the compiled part. One translation unit that includes all headers of the core, so
 # that the checks run once for each header and not once for each of its users.
 set(tidy_text "")
-foreach(header IN LISTS kvlane_core_headers)
+set(tidy_headers ${kvlane_core_headers})
+if(TARGET kvlane::prometheus)
+  list(APPEND tidy_headers "${kvlane_include_dir}/kvlane/prometheus.hpp")
+endif()
+foreach(header IN LISTS tidy_headers)
   cmake_path(RELATIVE_PATH header BASE_DIRECTORY "${kvlane_include_dir}")
   string(APPEND tidy_text "#include <${header}>\n")
 endforeach()

@@ -12,6 +12,7 @@ declare -A package_of=(
   [asio.hpp]=libasio-dev [nlohmann/json.hpp]=nlohmann-json3-dev [fmt/format.h]=libfmt-dev [CLI/CLI.hpp]=libcli11-dev
   [gtest/gtest.h]=libgtest-dev [gmock/gmock.h]=libgmock-dev [rapidcheck.h]=librapidcheck-dev
   [benchmark/benchmark.h]=libbenchmark-dev [valgrind]=valgrind
+  [prometheus/collectable.h]=prometheus-cpp-dev [promtool]=prometheus
 )
 
 has_header() {
@@ -47,6 +48,14 @@ require_tools() {
   echo "Installing: ${packages[*]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null >/dev/null
+}
+
+# Whether a package that brings a server may be installed without starting it: the system's policy, which containers set, forbids that.
+installs_without_starting() {
+  local status=0
+  [ -x /usr/sbin/policy-rc.d ] || return 1
+  /usr/sbin/policy-rc.d "$1" start >/dev/null 2>&1 || status=$?
+  [ "$status" -eq 101 ]
 }
 
 # One job for each processor, in builds and in tests; ccache if it happens to be there.
