@@ -9,6 +9,7 @@
 #include <prometheus/metric_type.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -165,6 +166,25 @@ TEST_F(QueueCollector, ShowsWaitsInSecondsAndOvertakesAsTheyWere) {
   EXPECT_EQ(overtakes.sample_sum, 0.0) << "a higher priority does not count as overtaking";
 }
 
+/// Counts how often it is asked.
+struct counting_source {
+  [[nodiscard]] kvlane::queue_snapshot snapshot() const {
+    ++asked;
+    return {};
+  }
+  std::uint32_t mutable asked = 0;
+};
+
+TEST(QueueCollectorOfASource, TakesOneSnapshotForEachScrape) {
+  counting_source const source;
+  kvlane::basic_queue_collector const collector{source};
+  EXPECT_EQ(source.asked, 0U);
+  EXPECT_FALSE(collector.Collect().empty());
+  EXPECT_EQ(source.asked, 1U);
+  EXPECT_FALSE(collector.Collect().empty());
+  EXPECT_EQ(source.asked, 2U);
+}
+
 TEST_F(QueueCollector, ShowsNothingOnceDetached) {
   open();
   kvlane::basic_queue_collector collector{queue()};
@@ -228,7 +248,7 @@ TEST(QueueCollectorType, IsWhatExportersHoldWeakly) {
 
 // Anything that gives snapshots can be watched, and nothing else.
 static_assert(kvlane::snapshot_source<kvlane::admission_queue>);
-static_assert(kvlane::snapshot_source<kvlane::admission_core<kvlane::fcfs>>);
+static_assert(kvlane::snapshot_source<kvlane::admission_core<kvlane::cache_aware>>);
 static_assert(!kvlane::snapshot_source<int>);
 // A collector must not outlive its queue: a queue that ends with the expression is refused.
 static_assert(!std::is_constructible_v<kvlane::queue_collector, kvlane::admission_queue>);
