@@ -19,18 +19,21 @@ install(
   NAMESPACE kvlane::
   DESTINATION "${kvlane_cmake_dir}")
 
-# An export set of its own: who does not ask for this component does not need what it needs.
-if(TARGET kvlane_prometheus)
-  install(
-    TARGETS kvlane_prometheus
-    EXPORT kvlane_prometheus_targets
-    FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-  install(
-    EXPORT kvlane_prometheus_targets
-    FILE kvlane-prometheus-targets.cmake
-    NAMESPACE kvlane::
-    DESTINATION "${kvlane_cmake_dir}")
-endif()
+# Export sets of their own: who does not ask for these components does not need what they need.
+foreach(component IN ITEMS asio boost_asio prometheus)
+  if(TARGET kvlane_${component})
+    install(
+      TARGETS kvlane_${component}
+      EXPORT kvlane_${component}_targets
+      FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    install(
+      EXPORT kvlane_${component}_targets
+      FILE kvlane-${component}-targets.cmake
+      NAMESPACE kvlane::
+      DESTINATION "${kvlane_cmake_dir}")
+  endif()
+endforeach()
+install(FILES cmake/FindAsio.cmake DESTINATION "${kvlane_cmake_dir}")
 
 configure_package_config_file(cmake/kvlaneConfig.cmake.in "${CMAKE_CURRENT_BINARY_DIR}/kvlaneConfig.cmake"
                               INSTALL_DESTINATION "${kvlane_cmake_dir}" NO_SET_AND_CHECK_MACRO)

@@ -121,11 +121,9 @@ class basic_admission_queue {
   }
 
   /// When `expire` has to be called next, if nothing changes.
-  [[nodiscard]] std::optional<time_point> next_deadline() const noexcept {
-    return state_->ask([](auto& core, auto&) { return core.next_deadline(); });
-  }
+  [[nodiscard]] std::optional<time_point> next_deadline() const noexcept { return state_->next_deadline(); }
   /// Tells everyone whose deadline has come, and returns how many those were.
-  std::size_t expire() noexcept;
+  std::size_t expire() noexcept { return state_->expire(); }
 
   /// How long a request of `priority` that came now would wait, by what is known of the server's speed; absent while
   /// nothing is.
@@ -163,9 +161,7 @@ class basic_admission_queue {
   }
 
   /// The queue's clock, read now.
-  [[nodiscard]] time_point now() const noexcept {
-    return state_->ask([](auto&, auto& clock) -> time_point { return clock(); });
-  }
+  [[nodiscard]] time_point now() const noexcept { return state_->now(); }
   /// Passes an event of its own to the observer; for prewarm_lanes.
   void report(events::prewarmed const& e) noexcept {
     transaction t{*state_};
@@ -389,17 +385,6 @@ void basic_admission_queue<Policy, Observer, Mutex, Clock>::turn_door(Turn const
   turn(t);
   t.note([&] { return events::updated{0, t.core().current_limits(), t.core().draining(), t.core().closed()}; });
   t.dispatch();
-}
-
-template <class Policy, class Observer, class Mutex, class Clock>
-std::size_t basic_admission_queue<Policy, Observer, Mutex, Clock>::expire() noexcept {
-  transaction t{*state_};
-  t.advance_if_anyone_waits();
-  t.dispatch();
-  std::size_t expired = 0;
-  for (auto const* w = t.ended().front(); w != nullptr; w = state_type::outcomes::next(*w))
-    if (w->granted() == nullptr) ++expired;
-  return expired;
 }
 
 template <class Policy, class Observer, class Mutex, class Clock>

@@ -4,6 +4,7 @@
 #include <kvlane/rejection.hpp>
 #include <kvlane/snapshot.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -12,7 +13,8 @@ namespace kvlane {
 
 namespace detail {
 
-/// The side of a queue that its tickets talk to. `w` is the waiter the ticket was given for, still there or not.
+/// The side of a queue that its tickets talk to, and the shells that keep deadlines for them. `w` is the waiter the ticket
+/// was given for, still there or not.
 class place_owner {
  public:
   virtual std::optional<rejection> cancel(waiter_base& w) noexcept = 0;
@@ -21,8 +23,29 @@ class place_owner {
   virtual std::optional<waiter_info> info(waiter_base const& w) noexcept = 0;
   virtual void leave(waiter_base& w) noexcept = 0;
 
+  virtual void share() noexcept = 0;
+  virtual void unshare() noexcept = 0;
+  virtual std::size_t expire() noexcept = 0;
+  [[nodiscard]] virtual std::optional<time_point> next_deadline() noexcept = 0;
+  [[nodiscard]] virtual time_point now() noexcept = 0;
+
  protected:
   ~place_owner() = default;
+};
+
+/// Keeps what lies behind the tickets of a queue alive, so that its deadlines can be kept whatever becomes of the queue.
+class owner_share {
+ public:
+  explicit owner_share(place_owner& owner) noexcept : owner_{&owner} { owner.share(); }
+  owner_share(owner_share const&) = delete;
+  owner_share& operator=(owner_share const&) = delete;
+  ~owner_share() { owner_->unshare(); }
+
+  [[nodiscard]] place_owner* operator->() const noexcept { return owner_; }
+  [[nodiscard]] place_owner& operator*() const noexcept { return *owner_; }
+
+ private:
+  place_owner* owner_;
 };
 
 struct ticket_access;
@@ -98,6 +121,7 @@ struct ticket_access {
     t.owner_ = nullptr;
     t.waiter_ = nullptr;
   }
+  [[nodiscard]] static place_owner* owner(ticket const& t) noexcept { return t.owner_; }
   /// Null for an empty ticket. What does not change while it waits may be read without the lock.
   [[nodiscard]] static waiter_base const* waiter(ticket const& t) noexcept { return t.waiter_; }
 };

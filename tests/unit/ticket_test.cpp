@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
@@ -13,6 +14,7 @@ namespace {
 using kvlane::errc;
 using kvlane::rejection;
 using kvlane::ticket;
+using kvlane::time_point;
 using kvlane::waiter_base;
 using kvlane::waiter_info;
 using kvlane::detail::ticket_access;
@@ -45,6 +47,11 @@ class place final : public kvlane::detail::place_owner {
     ++left;
     in_line = false;
   }
+  void share() noexcept override { ++shares; }
+  void unshare() noexcept override { --shares; }
+  std::size_t expire() noexcept override { return 0; }
+  std::optional<time_point> next_deadline() noexcept override { return std::nullopt; }
+  time_point now() noexcept override { return {}; }
 
   ticket take() {
     ticket t;
@@ -56,7 +63,18 @@ class place final : public kvlane::detail::place_owner {
   bool in_line = true;
   std::uint64_t saved_cost = 0;
   int left = 0;
+  int shares = 0;
 };
+
+TEST(OwnerShare, KeepsItsOwnerForAsLongAsItLives) {
+  place p;
+  {
+    kvlane::detail::owner_share const share{p};
+    EXPECT_EQ(p.shares, 1);
+    EXPECT_EQ(&*share, &p);
+  }
+  EXPECT_EQ(p.shares, 0);
+}
 
 TEST(Ticket, StandsForItsPlace) {
   place line;

@@ -17,6 +17,13 @@ namespace kvlane::detail {
 template <class C>
 concept shell_completion = requires { typename C::is_shell_completion; };
 
+/// A shell that has to know, still under the lock, that its waiter has been taken out of line: whoever did it is about to
+/// tell the completion, or to discard it.
+template <class C>
+concept counts_departures = shell_completion<C> && requires(C& c) {
+  { c.left_line() } noexcept;
+};
+
 /// What observers will be told of a waiter's end, noted under the lock.
 struct end_of_wait {
   std::uint64_t sequence = 0;
@@ -50,6 +57,9 @@ class place_in_line : public core_waiter<Policy>, public deferred_call {
     return std::get<rejection>(this->outcome());
   }
 
+  /// Called under the lock when it has been taken out of line, for whatever reason. Of interest to shells only.
+  virtual void left_line() noexcept {}
+
   /// Destroys the completion without running it.
   virtual void discard() noexcept = 0;
 
@@ -76,6 +86,9 @@ class place_with final : public place_in_line<Policy> {
     this->let_go();
   }
   void discard() noexcept override { completion_.reset(); }
+  void left_line() noexcept override {
+    if constexpr (counts_departures<Completion>) completion_->left_line();
+  }
 
  private:
   std::optional<Completion> completion_;

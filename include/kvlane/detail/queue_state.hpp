@@ -194,6 +194,34 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
     return waiter.in_line() ? std::optional{core_.info(waiter, clock_())} : std::nullopt;
   }
 
+  void share() noexcept override {
+    std::lock_guard const lock{mutex_};
+    ++shares_;
+  }
+  void unshare() noexcept override {
+    std::unique_lock lock{mutex_};
+    auto const last = --shares_ == 0;
+    lock.unlock();
+    if (last) delete this;
+  }
+  std::size_t expire() noexcept override {
+    transaction t{*this};
+    t.advance_if_anyone_waits();
+    t.dispatch();
+    std::size_t expired = 0;
+    for (auto const* w = t.ended().front(); w != nullptr; w = outcomes::next(*w))
+      if (w->granted() == nullptr) ++expired;
+    return expired;
+  }
+  std::optional<time_point> next_deadline() noexcept override {
+    std::lock_guard const lock{mutex_};
+    return core_.next_deadline();
+  }
+  time_point now() noexcept override {
+    std::lock_guard const lock{mutex_};
+    return clock_();
+  }
+
   // -- for the queue
 
   /// The common case on its own, without the frame of a transaction: nobody waits and it may run. Then a share was added
@@ -298,6 +326,7 @@ void queue_state<Policy, Observer, Mutex, Clock>::transaction::finish() noexcept
     }
   for (auto* w = ended_.front(); w != nullptr; w = outcomes::next(*w)) {
     static_cast<place*>(w)->bind(s);
+    if (static_cast<place*>(w)->at_once()) static_cast<place*>(w)->left_line();
     if (w->granted() != nullptr) share();
   }
   number_ended();
@@ -413,6 +442,7 @@ std::optional<rejection> queue_state<Policy, Observer, Mutex, Clock>::take_out(p
       t.advance();
       if (w.in_line()) {
         why = core_.cancel(w);
+        w.left_line();
         t.note([&] { return events::cancelled{0, w.flow(), *why}; });
       }
       t.dispatch();
