@@ -56,11 +56,11 @@ int main() {
   submit(queue, c, {.prompt_tokens = 300, .tag = 'c'});
   submit(queue, d, {.prompt_tokens = 100, .tag = 'd'});
   look(queue);
-  std::puts("both have made 100 tokens, and a has to grow");
-  if (!grow(queue, a, 600, b, {.prompt_tokens = 500, .max_tokens = 300, .tag = 'b'}))
+  std::puts("both have made 100 tokens, and a has to grow; d fits into what is left");
+  if (!grow(queue, a, 800, b, {.prompt_tokens = 500, .max_tokens = 300, .tag = 'b'}))
     std::puts("  no room: the reply of a ends here, with finish_reason \"length\"");
   look(queue);
-  std::puts("a ends: b goes on, before d");
+  std::puts("a ends: b goes on, before c");
   a.slot.release();
   look(queue);
 }
