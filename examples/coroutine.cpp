@@ -1,8 +1,8 @@
 // Coroutines on Asio: an admission is awaited, raced against something else, and cancelled from outside. Whoever gives up
 // leaves the line, and a lane that nobody takes goes to the next.
 
+#include <kvlane/admission_queue.hpp>
 #include <kvlane/asio.hpp>
-#include <kvlane/kvlane.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/bind_cancellation_slot.hpp>
