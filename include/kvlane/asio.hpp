@@ -1,6 +1,7 @@
 #pragma once
 
 #include <kvlane/detail/async_initiation.hpp>
+#include <kvlane/lease.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/result.hpp>
 

@@ -64,6 +64,7 @@ struct topic {
 [[nodiscard]] topic cached_prefix();
 [[nodiscard]] topic slow_probe();
 [[nodiscard]] topic hand_off();
+[[nodiscard]] topic async_hand_off();
 [[nodiscard]] topic lock_hold();
 [[nodiscard]] topic predecessor();
 

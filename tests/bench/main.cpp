@@ -19,8 +19,8 @@ namespace kvlane::bench {
 namespace {
 
 std::vector<topic> all_topics() {
-  return {baselines(), fast_path(),     two_threads(), line_of_equals(), spread_line(), entering(),
-          leaving(),   cached_prefix(), slow_probe(),  hand_off(),       lock_hold(),   predecessor()};
+  return {baselines(),     fast_path(),  two_threads(), line_of_equals(), spread_line(), entering(),   leaving(),
+          cached_prefix(), slow_probe(), hand_off(),    async_hand_off(), lock_hold(),   predecessor()};
 }
 
 /// Measures a row as one iteration: repetitions are our own, for both sides take turns in them.

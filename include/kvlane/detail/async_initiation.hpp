@@ -25,9 +25,9 @@ struct admit_on_handlers_executor {
                   "the completion handler of kvlane::async_admit has no associated executor: bind one to it "
                   "(bind_executor), or pass one: async_admit(executor, queue, request, token)");
     if constexpr (has_executor<Net, handler_type>) {
-      auto const executor = Net::template associated_executor<handler_type, no_executor>::get(handler, no_executor{});
-      async_operation<Net, handler_type, std::remove_const_t<decltype(executor)>>::start(std::forward<Handler>(handler),
-                                                                                         executor, *queue, r);
+      auto executor = Net::template associated_executor<handler_type, no_executor>::get(handler, no_executor{});
+      handler_type own(std::forward<Handler>(handler));
+      async_operation<Net, handler_type, decltype(executor)>::start(std::move(own), executor, *queue, r);
     }
   }
 };
@@ -43,7 +43,8 @@ class admit_on {
 
   template <class Handler, class Queue>
   void operator()(Handler&& handler, Queue* queue, request const& r) const {
-    async_operation<Net, std::decay_t<Handler>, Executor>::start(std::forward<Handler>(handler), executor_, *queue, r);
+    std::decay_t<Handler> own(std::forward<Handler>(handler));
+    async_operation<Net, std::decay_t<Handler>, Executor>::start(std::move(own), executor_, *queue, r);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <kvlane/detail/async_room.hpp>
 #include <kvlane/detail/async_rooms.hpp>
 #include <kvlane/fwd.hpp>
+#include <kvlane/lease.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/request.hpp>
 #include <kvlane/result.hpp>
@@ -77,11 +78,12 @@ class async_operation final : public async_waiter, public parked_operation {
     op->sit(&queue, io_executor);
     // Before anybody can take the waiter out of line: whoever does shall not have to touch the slot.
     if (slot.is_connected()) cancellable(slot, place);
+    room_use const io_room{*op->io_room()};
     auto outcome = queue.enqueue(r, place->place(), arrival{op.get()});
     if (outcome)
       tell_at_once(std::move(op), std::move(*outcome));
     else
-      stay(std::move(op), *place, io_executor);
+      stay(std::move(op), *place, *io_room, io_executor);
   }
 
   void refuse(rejection const& why) noexcept override { hand_over(why); }
@@ -129,6 +131,19 @@ class async_operation final : public async_waiter, public parked_operation {
    private:
     room_list rooms_;
     std::optional<io_work> io_work_;
+  };
+
+  /// The initiating thread needs the room until it has returned, whatever becomes of the operation.
+  class room_use {
+   public:
+    explicit room_use(room& r) noexcept : room_{r} { room_.take_off(); }
+    room_use(room_use const&) = delete;
+    room_use& operator=(room_use const&) = delete;
+    ~room_use() { room_.land(); }
+    [[nodiscard]] room& operator*() const noexcept { return room_; }
+
+   private:
+    room& room_;
   };
 
   /// The queue's completion.
@@ -202,13 +217,12 @@ class async_operation final : public async_waiter, public parked_operation {
     op->post();
     op.release();
   }
-  static void stay(owner op, async_place& place, IoExecutor const& io_executor) {
-    auto* const io_room = op->io_room();
-    op.release();
+  static void stay(owner op, async_place& place, room& io_room, IoExecutor const& io_executor) {
+    op.release();  // it waits, and may even be gone already
     auto const deadline = ticket_access::waiter(place.place())->deadline();
     if (deadline != time_point::max()) {
       try {
-        io_room->keep_deadline(deadline, *ticket_access::owner(place.place()), Net::for_timer(io_executor));
+        io_room.keep_deadline(deadline, *ticket_access::owner(place.place()), Net::for_timer(io_executor));
       } catch (...) {
         if (place.withdraw()) throw;
         return;  // its outcome is on its way, so the deadline does not matter

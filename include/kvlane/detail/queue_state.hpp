@@ -172,7 +172,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
 
   std::optional<rejection> cancel(waiter_base& w) noexcept override { return take_out(static_cast<place&>(w), false); }
   void leave(waiter_base& w) noexcept override {
-    take_out(static_cast<place&>(w), true);
+    if (!forget(static_cast<place&>(w))) take_out(static_cast<place&>(w), true);
     static_cast<place&>(w).let_go();
   }
   bool waiting(waiter_base const& w) noexcept override {
@@ -288,6 +288,15 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
     if (core_.anyone_waits() || !idle_watches_.empty()) return false;
     if (sample != nullptr) core_.observe(*sample);
     core_.release(held);
+    auto const last = --shares_ == 0;
+    lock.unlock();
+    if (last) delete this;
+    return true;
+  }
+  /// The common end of a ticket: its waiter has had its outcome, and nothing changes.
+  [[nodiscard]] bool forget(place const& w) noexcept {
+    std::unique_lock lock{mutex_};
+    if (w.in_line()) return false;
     auto const last = --shares_ == 0;
     lock.unlock();
     if (last) delete this;
