@@ -3,6 +3,7 @@
 # One test for each ```cpp block of the file, named after its line: does it compile? A comment on the line before says how:
 #   (none)                        the block is the body of a function; its own #include lines are moved up
 #   <!-- kvlane: file -->         the block is a whole file
+#   <!-- kvlane: example file --> the block is part of this file of the project, word for word, and is tested there
 #   <!-- kvlane: skip reason -->  the block is not compiled; the test shows as skipped and prints the reason
 set(kvlane_readme_prologue
     "#include <kvlane/kvlane.hpp>
@@ -44,6 +45,9 @@ function(kvlane_add_readme_tests markdown)
       set(body "#line ${first} \"${name}\"\n")
       if(previous MATCHES "^<!-- kvlane: file -->")
         set(kind "file")
+      elseif(previous MATCHES "^<!-- kvlane: example (.*) -->")
+        set(kind "example")
+        set(example "${PROJECT_SOURCE_DIR}/${CMAKE_MATCH_1}")
       elseif(previous MATCHES "^<!-- kvlane: skip (.*) -->")
         set(kind "skip")
         set(reason "${CMAKE_MATCH_1}")
@@ -57,13 +61,18 @@ function(kvlane_add_readme_tests markdown)
         set_tests_properties(${test} PROPERTIES SKIP_REGULAR_EXPRESSION "not compiled" LABELS "readme;once")
       else()
         set(file "${out_dir}/line_${start}.cpp")
+        set(command ${arg_COMMAND} "${file}")
         if(kind STREQUAL "file")
           file(WRITE "${file}" "${body}")
+        elseif(kind STREQUAL "example")
+          string(REGEX REPLACE "^[^\n]*\n" "" excerpt "${body}")  # without the #line
+          file(WRITE "${file}" "${excerpt}")
+          set(command "${CMAKE_COMMAND}" -D "EXCERPT=${file}" -D "SOURCE=${example}" -P "${PROJECT_SOURCE_DIR}/cmake/check-excerpt.cmake")
         else()
           file(WRITE "${file}"
                "${kvlane_readme_prologue}${includes}using namespace std::chrono_literals;\nvoid readme_block();\nvoid readme_block() {\n${body}}\n")
         endif()
-        add_test(NAME ${test} COMMAND ${arg_COMMAND} "${file}")
+        add_test(NAME ${test} COMMAND ${command})
         set_tests_properties(${test} PROPERTIES LABELS "readme;once")
       endif()
       set(kind "")

@@ -113,7 +113,8 @@ inline namespace with_asio {
 /// which there is no memory is tried again until there is.
 ///
 /// Per-operation cancellation: total, partial and terminal, which all do the same. The outcome of an operation that was
-/// cancelled in time is errc::cancelled. May be emitted from any thread, also while this function runs.
+/// cancelled in time is errc::cancelled. May be emitted from any thread, also while this function runs. The request leaves
+/// the line at once; the handler runs later, and as always in Asio the signal must live until then.
 ///
 /// Deadlines are kept by one timer for each context and queue; nobody need call `expire()`. With a clock that is not
 /// `steady`, waits are measured by the queue's clock and waited for in real time.

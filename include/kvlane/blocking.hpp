@@ -149,10 +149,13 @@ template <class Queue>
 }
 
 /// The same for a client that can only be polled: asks `gone()` every `every` (at least a millisecond) while it waits, and
-/// gives up when that is true. \throws as `enqueue`, and what `gone` throws
+/// gives up when that is true, or when `stop` is requested. It does not ask when it need not wait. \throws as `enqueue`, and
+/// what `gone` throws
 template <class Queue, std::predicate Gone>
-[[nodiscard]] admission admit(Queue& queue, request const& r, Gone&& gone, duration every) {
+[[nodiscard]] admission admit(Queue& queue, request const& r, Gone&& gone, duration every, std::stop_token stop = {}) {
+  if (stop.stop_requested()) return detail::cancelled_before_asking(r);
   pending_admission<Queue> pending{queue, r};
+  std::stop_callback const give_up{std::move(stop), [&pending] { pending.cancel(); }};
   while (!pending.wait_for(std::max<duration>(every, std::chrono::milliseconds{1})))
     if (gone()) pending.cancel();
   return pending.take();

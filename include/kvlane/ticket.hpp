@@ -60,6 +60,9 @@ struct ticket_access;
 ///
 /// Thread safety: distinct objects are safe; shared objects are not. Lifetime: may outlive the queue object and its own
 /// outcome, and may be assigned or destroyed inside the completion it stands for.
+///
+/// Whoever moves up because of a cancellation is told inside the call: its callback may find the container from which the
+/// ticket is just being erased. Take it out first (`extract`, or move it to a local), then let it die.
 class [[nodiscard]] ticket {
  public:
   ticket() noexcept = default;

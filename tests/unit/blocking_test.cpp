@@ -204,6 +204,18 @@ TEST_F(Blocking, ADeadlineComesBeforeAClientThatIsPolledSeldom) {
   EXPECT_EQ(refused(a), errc::timed_out);
 }
 
+TEST_F(Blocking, AServerThatStopsNeedNotWaitForThePollOfAClient) {
+  auto const running = take();
+  std::stop_source stop;
+  std::thread stopping{[&] {
+    until_waiting(1);
+    stop.request_stop();
+  }};
+  EXPECT_EQ(refused(admit(queue, {.kv_demand = 1}, [] { return false; }, 1h, stop.get_token())), errc::cancelled);
+  stopping.join();
+  EXPECT_EQ(refused(admit(queue, {.kv_demand = 1}, [] { return false; }, 1h, stop.get_token())), errc::cancelled);
+}
+
 TEST_F(Blocking, AnExceptionOutOfThePollLeavesTheLine) {
   auto const running = take();
   EXPECT_THROW((void)admit(

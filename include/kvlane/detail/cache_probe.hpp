@@ -24,7 +24,8 @@ concept probes_blocks = requires(C& c, std::span<std::uint64_t const> blocks) {
 
 /// A prefix cache that a queue can ask what it would save. `epoch()` changes whenever an answer may have changed;
 /// `saved_cost(span)` takes token ids, block hashes, or both kinds, and returns a cost, or nothing for "busy, keep what
-/// you have". They must not throw (that would end the program). They are called without the queue's lock, from any thread,
+/// you have": it is asked again when the epoch has moved, so move that after the answer can be given. They must not throw
+/// (that would end the program). They are called without the queue's lock, from any thread,
 /// several at once for `epoch` and one at a time for `saved_cost`.
 template <class C>
 concept prefix_cache = std::movable<C> && (detail::probes_tokens<C> || detail::probes_blocks<C>) && requires(C& c) {
