@@ -65,7 +65,7 @@ function(kvlane_add_readme_tests markdown)
         if(kind STREQUAL "file")
           file(WRITE "${file}" "${body}")
         elseif(kind STREQUAL "example")
-          string(REGEX REPLACE "^[^\n]*\n" "" excerpt "${body}")  # without the #line
+          string(REPLACE "#line ${first} \"${name}\"\n" "" excerpt "${body}")
           file(WRITE "${file}" "${excerpt}")
           set(command "${CMAKE_COMMAND}" -D "EXCERPT=${file}" -D "SOURCE=${example}" -P "${PROJECT_SOURCE_DIR}/cmake/check-excerpt.cmake")
         else()
