@@ -1,18 +1,19 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/affinity.hpp>
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace {
 
 using kvlane::saved_cost;
 using kvlane::stage_affinity;
+using kvlane::test::most;
 
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
 constexpr auto highest = (std::uint64_t{1} << 48) - 1;
 
 std::uint64_t saved(std::vector<stage_affinity> const& stages) { return saved_cost(stages); }

@@ -1,10 +1,11 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/detail/arrival_list.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -13,25 +14,24 @@
 namespace {
 
 using kvlane::detail::arrival_hook;
+using kvlane::test::most;
 
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
-
-class node {
+class arrival_node {
  public:
-  explicit node(std::uint64_t arrival, std::uint64_t demand = 1) : arrival_{arrival}, demand_{demand} {}
+  explicit arrival_node(std::uint64_t arrival, std::uint64_t demand = 1) : arrival_{arrival}, demand_{demand} {}
   [[nodiscard]] std::uint64_t arrival() const noexcept { return arrival_; }
   [[nodiscard]] std::uint64_t demand() const noexcept { return demand_; }
-  arrival_hook<node> line;
+  arrival_hook<arrival_node> line;
 
  private:
   std::uint64_t arrival_;
   std::uint64_t demand_;
 };
 
-using list = kvlane::detail::arrival_list<node>;
+using list = kvlane::detail::arrival_list<arrival_node>;
 
 /// Admits `n` out of `l`: everyone older there has been overtaken once more.
-void admit(list& l, node& n) {
+void admit(list& l, arrival_node& n) {
   l.overtake_before(n.arrival());
   l.erase(n);
 }
@@ -46,9 +46,9 @@ TEST(ArrivalList, IsEmptyAtFirst) {
 }
 
 TEST(ArrivalList, StandsByArrivalHoweverNodesCome) {
-  node a{10};
-  node b{20};
-  node c{30};
+  arrival_node a{10};
+  arrival_node b{20};
+  arrival_node c{30};
   list l;
   for (auto* n : {&b, &c, &a}) l.insert(*n);
   EXPECT_FALSE(l.empty());
@@ -60,10 +60,10 @@ TEST(ArrivalList, StandsByArrivalHoweverNodesCome) {
 }
 
 TEST(ArrivalList, AnAdmissionOvertakesAllWhoCameBefore) {
-  node a{1};
-  node b{2};
-  node c{3};
-  node d{4};
+  arrival_node a{1};
+  arrival_node b{2};
+  arrival_node c{3};
+  arrival_node d{4};
   list l;
   for (auto* n : {&a, &b, &c, &d}) l.insert(*n);
   admit(l, c);
@@ -77,8 +77,8 @@ TEST(ArrivalList, AnAdmissionOvertakesAllWhoCameBefore) {
 }
 
 TEST(ArrivalList, TheOldestOvertakesNobody) {
-  node a{1};
-  node b{2};
+  arrival_node a{1};
+  arrival_node b{2};
   list l;
   l.insert(a);
   l.insert(b);
@@ -88,9 +88,9 @@ TEST(ArrivalList, TheOldestOvertakesNobody) {
 }
 
 TEST(ArrivalList, LeavingKeepsEverybodyElsesCount) {
-  node a{1};
-  node b{2};
-  node c{3};
+  arrival_node a{1};
+  arrival_node b{2};
+  arrival_node c{3};
   list l;
   for (auto* n : {&a, &b, &c}) l.insert(*n);
   l.overtake_before(3);
@@ -105,8 +105,8 @@ TEST(ArrivalList, LeavingKeepsEverybodyElsesCount) {
 }
 
 TEST(ArrivalList, ThoseWhoJoinHaveNotBeenOvertaken) {
-  node a{1};
-  node b{2};
+  arrival_node a{1};
+  arrival_node b{2};
   list l;
   l.insert(a);
   l.overtake_before(2);
@@ -116,8 +116,8 @@ TEST(ArrivalList, ThoseWhoJoinHaveNotBeenOvertaken) {
 }
 
 TEST(ArrivalList, AnOvertakingFromOutsideCountsForThoseWhoCameBeforeIt) {
-  node a{10};
-  node b{20};
+  arrival_node a{10};
+  arrival_node b{20};
   list l;
   l.insert(a);
   l.insert(b);
@@ -132,9 +132,9 @@ TEST(ArrivalList, AnOvertakingFromOutsideCountsForThoseWhoCameBeforeIt) {
 }
 
 TEST(ArrivalList, WhoComesBackTakesTheCountOfItsNextYoungerNeighbour) {
-  node a{1};
-  node back{2};
-  node c{3};
+  arrival_node a{1};
+  arrival_node back{2};
+  arrival_node c{3};
   list l;
   l.insert(a);
   l.insert(c);
@@ -153,10 +153,10 @@ TEST(ArrivalList, WhoComesBackTakesTheCountOfItsNextYoungerNeighbour) {
 }
 
 TEST(ArrivalList, FindsTheOldestReadmittedThatFits) {
-  node plain{1, 5};
-  node large{2, 100};
-  node small{3, 10};
-  node lane_only{4, 0};
+  arrival_node plain{1, 5};
+  arrival_node large{2, 100};
+  arrival_node small{3, 10};
+  arrival_node lane_only{4, 0};
   for (auto* n : {&large, &small, &lane_only}) n->line.readmitted = true;
   list l;
   for (auto* n : {&plain, &large, &small, &lane_only}) l.insert(*n);
@@ -174,14 +174,14 @@ TEST(ArrivalList, FindsTheOldestReadmittedThatFits) {
 class naive_list {
  public:
   struct entry {
-    std::unique_ptr<node> waiter;
+    std::unique_ptr<arrival_node> waiter;
     std::uint64_t overtaken = 0;
   };
 
-  node& join(std::uint64_t arrival, std::uint64_t demand, bool readmitted) {
+  arrival_node& join(std::uint64_t arrival, std::uint64_t demand, bool readmitted) {
     auto const younger = line_.upper_bound(arrival);
     auto const overtaken = younger == line_.end() ? 0 : younger->second.overtaken;
-    auto& e = line_[arrival] = {.waiter = std::make_unique<node>(arrival, demand), .overtaken = overtaken};
+    auto& e = line_[arrival] = {.waiter = std::make_unique<arrival_node>(arrival, demand), .overtaken = overtaken};
     e.waiter->line.readmitted = readmitted;
     return *e.waiter;
   }
@@ -189,15 +189,17 @@ class naive_list {
     for (auto& [a, e] : line_)
       if (a < arrival) ++e.overtaken;
   }
-  std::unique_ptr<node> leave(std::uint64_t arrival) { return std::move(line_.extract(arrival).mapped().waiter); }
-  node* oldest_readmitted(std::uint64_t tokens) const {
+  std::unique_ptr<arrival_node> leave(std::uint64_t arrival) {
+    return std::move(line_.extract(arrival).mapped().waiter);
+  }
+  arrival_node* oldest_readmitted(std::uint64_t tokens) const {
     for (auto const& [a, e] : line_)
       if (e.waiter->line.readmitted && e.waiter->demand() <= tokens) return e.waiter.get();
     return nullptr;
   }
   [[nodiscard]] std::map<std::uint64_t, entry> const& all() const { return line_; }
   [[nodiscard]] bool has(std::uint64_t arrival) const { return line_.contains(arrival); }
-  [[nodiscard]] node& at(std::size_t place) const {
+  [[nodiscard]] arrival_node& at(std::size_t place) const {
     return *std::next(line_.begin(), static_cast<std::ptrdiff_t>(place))->second.waiter;
   }
 
@@ -233,7 +235,7 @@ TEST(ArrivalList, AgreesWithCountingEveryOvertakingByItself) {
     std::uint64_t arrivals = 0;
     std::vector<std::uint64_t> running;  // arrivals of those admitted, who may be preempted and come back
     for (int step = 0; step != 400; ++step) {
-      auto const someone = [&]() -> node& { return naive.at(random() % naive.all().size()); };
+      auto const someone = [&]() -> arrival_node& { return naive.at(random() % naive.all().size()); };
       switch (naive.all().empty() ? 0 : random() % 7) {
         case 0:
         case 1:

@@ -18,20 +18,20 @@ using kvlane::cache_aware;
 using kvlane::departure;
 using kvlane::ordering_options;
 
-using line = kvlane::test::policy_line<cache_aware>;
+using cache_aware_line = kvlane::test::policy_line<cache_aware>;
 using tags = std::vector<std::uint64_t>;
 
 static_assert(kvlane::ordering_policy<cache_aware>);
 static_assert(std::is_default_constructible_v<cache_aware>);
 
 TEST(CacheAware, OfNobodyPicksNobody) {
-  line l;
+  cache_aware_line l;
   EXPECT_EQ(l.pick(), 0U);
   EXPECT_TRUE(l.order().empty());
 }
 
 TEST(CacheAware, PicksTheFirstOfItsOrder) {
-  line l;
+  cache_aware_line l;
   l.join({.saved_cost = 0});
   l.join({.saved_cost = 100});
   l.join({.priority = 1});
@@ -40,7 +40,7 @@ TEST(CacheAware, PicksTheFirstOfItsOrder) {
 }
 
 TEST(CacheAware, PassesOverWhoDoesNotFit) {
-  line l;
+  cache_aware_line l;
   l.join({.saved_cost = 100, .demand = 50});
   l.join({.saved_cost = 10, .demand = 5});
   l.join({.demand = 0});
@@ -51,7 +51,7 @@ TEST(CacheAware, PassesOverWhoDoesNotFit) {
 }
 
 TEST(CacheAware, PicksNobodyBelowTheFloor) {
-  line l;
+  cache_aware_line l;
   l.join({.priority = 2, .demand = 50});
   l.join({.priority = 1, .demand = 5});
   EXPECT_EQ(l.pick(5, 1), 2U);
@@ -61,7 +61,7 @@ TEST(CacheAware, PicksNobodyBelowTheFloor) {
 }
 
 TEST(CacheAware, CountsATurnForEveryAdmissionAndForNothingElse) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 1}};
+  cache_aware_line l{{.aging_cost_per_turn = 10, .band_turns = 1}};
   auto const old = l.join({});
   l.pass_turns(10);
   auto const cached = l.join({.saved_cost = 100});
@@ -73,7 +73,7 @@ TEST(CacheAware, CountsATurnForEveryAdmissionAndForNothingElse) {
 }
 
 TEST(CacheAware, FollowsARescoredWaiter) {
-  line l;
+  cache_aware_line l;
   l.join({});
   l.join({});
   EXPECT_EQ(l.pick(), 1U);
@@ -84,7 +84,7 @@ TEST(CacheAware, FollowsARescoredWaiter) {
 }
 
 TEST(CacheAware, ServesTheHeavierFamilyFirst) {
-  line l;
+  cache_aware_line l;
   l.join({.prompt = {9, 9, 9}});
   l.join({.prompt = {1, 2, 3}});
   l.join({.prompt = {1, 2, 4}});
@@ -92,7 +92,7 @@ TEST(CacheAware, ServesTheHeavierFamilyFirst) {
 }
 
 TEST(CacheAware, StaysWithTheFamilyServedLastThoughAnotherIsHeavier) {
-  line l;
+  cache_aware_line l;
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {2, 1}});
@@ -103,7 +103,7 @@ TEST(CacheAware, StaysWithTheFamilyServedLastThoughAnotherIsHeavier) {
 }
 
 TEST(CacheAware, RemembersTheLastPromptWhenTheLineHasRunEmpty) {
-  line l;
+  cache_aware_line l;
   l.join({.prompt = {7, 1}});
   EXPECT_EQ(l.admit_all(), tags{1});
   l.join({.prompt = {5, 1}});
@@ -113,7 +113,7 @@ TEST(CacheAware, RemembersTheLastPromptWhenTheLineHasRunEmpty) {
 }
 
 TEST(CacheAware, DoesNotFollowThoseWhoLeftWithoutRunning) {
-  line l;
+  cache_aware_line l;
   l.join({.prompt = {7, 1}});
   l.leave(1, departure::cancelled);
   l.join({.prompt = {5, 1}});
@@ -122,7 +122,7 @@ TEST(CacheAware, DoesNotFollowThoseWhoLeftWithoutRunning) {
 }
 
 TEST(CacheAware, AnAdmissionWithoutAPromptLeavesNothingToFollow) {
-  line l;
+  cache_aware_line l;
   l.join({.prompt = {7, 1}});
   l.leave(1, departure::admitted);
   l.pass_turns(1);
@@ -132,7 +132,7 @@ TEST(CacheAware, AnAdmissionWithoutAPromptLeavesNothingToFollow) {
 }
 
 TEST(CacheAware, WithSpreadFamiliesDoesNotStay) {
-  line l{{.spread_families = true}};
+  cache_aware_line l{{.spread_families = true}};
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {2, 1}});
@@ -141,7 +141,7 @@ TEST(CacheAware, WithSpreadFamiliesDoesNotStay) {
 }
 
 TEST(CacheAware, WithoutGroupingGoesByScoreAndArrival) {
-  line l{{.group_prefixes = false}};
+  cache_aware_line l{{.group_prefixes = false}};
   l.join({.prompt = {9, 9, 9}});
   l.join({.prompt = {1, 2, 3}});
   l.join({.prompt = {1, 2, 4}});
@@ -149,7 +149,7 @@ TEST(CacheAware, WithoutGroupingGoesByScoreAndArrival) {
 }
 
 TEST(CacheAware, GroupsBlocksAsItGroupsTokens) {
-  line l;
+  cache_aware_line l;
   l.join({.blocks = {9, 9}});
   l.join({.blocks = {1, 2}});
   l.join({.blocks = {1, 3}});
@@ -157,7 +157,7 @@ TEST(CacheAware, GroupsBlocksAsItGroupsTokens) {
 }
 
 TEST(CacheAware, StaysWithTheBlocksServedLast) {
-  line l;
+  cache_aware_line l;
   l.join({.blocks = {9, 9}});
   l.leave(1, departure::admitted);
   l.join({.blocks = {1, 2}});
@@ -167,7 +167,7 @@ TEST(CacheAware, StaysWithTheBlocksServedLast) {
 }
 
 TEST(CacheAware, TokensAndBlocksAreNeverOneFamilyAndTokensComeFirst) {
-  line l;
+  cache_aware_line l;
   l.join({.blocks = {1, 2}});
   l.join({.blocks = {1, 3}});
   l.join({.prompt = {1, 2}});
@@ -181,7 +181,7 @@ TEST(CacheAware, RefusesOptionsThatMakeNoSense) {
 }
 
 TEST(CacheAware, StopsShowingTheLineWhenTold) {
-  line l;
+  cache_aware_line l;
   l.join({});
   l.join({});
   int shown = 0;
@@ -196,7 +196,7 @@ TEST_P(CacheAwareOptions, PickTheFirstOfAllCandidatesThatFitsAtEveryStep) {
   for (auto seed = first_seed; seed != first_seed + 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random{seed};
-    line l{GetParam()};
+    cache_aware_line l{GetParam()};
     for (int step = 0; step != 300; ++step) {
       random_event(l, random);
       auto const expected = l.expected_order();

@@ -1,4 +1,5 @@
 #include "gtest/gtest.h"
+#include "support/extremes.hpp"
 
 #include <kvlane/ordering/candidates.hpp>
 
@@ -28,15 +29,15 @@ using kvlane::select_candidate;
 using kvlane::token_id;
 using kvlane::detail::effective_score;
 using kvlane::detail::grouping_score;
+using kvlane::test::most;
 
 using tokens = std::vector<token_id>;
 using order = std::vector<std::size_t>;
 
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
 constexpr auto highest_saved = (std::uint64_t{1} << 48) - 1;
 
 /// A line of candidates that owns their prompts. Indices and arrivals are positions unless said otherwise.
-class line {
+class candidate_line {
  public:
   struct waiter {
     std::uint32_t priority = 0;
@@ -51,7 +52,7 @@ class line {
     tokens last = {};
   };
 
-  line(std::vector<waiter> waiters) : waiters_{std::move(waiters)} {
+  candidate_line(std::vector<waiter> waiters) : waiters_{std::move(waiters)} {
     for (std::size_t i = 0; i != waiters_.size(); ++i) {
       auto const& w = waiters_[i];
       candidates_.push_back({.index = i,
@@ -89,51 +90,55 @@ TEST(OrderCandidates, ReturnsTheIndexOfTheCandidateAndNotItsPosition) {
   EXPECT_EQ(select_candidate(two, 0), 7U);
 }
 
-TEST(OrderCandidates, PutsMoreSavedCostFirst) { EXPECT_EQ(line({{.saved = 0}, {.saved = 100}}).at({}), (order{1, 0})); }
+TEST(OrderCandidates, PutsMoreSavedCostFirst) {
+  EXPECT_EQ(candidate_line({{.saved = 0}, {.saved = 100}}).at({}), (order{1, 0}));
+}
 
 TEST(OrderCandidates, LetsAgeOutweighSavedCost) {
-  line const two{{{.saved = 100, .enqueued = 11}, {.saved = 0, .enqueued = 0}}};
+  candidate_line const two{{{.saved = 100, .enqueued = 11}, {.saved = 0, .enqueued = 0}}};
   EXPECT_EQ(two.at({.turn = 11, .options = {.aging_cost_per_turn = 10}}), (order{1, 0}));
   EXPECT_EQ(two.at({.turn = 11, .options = {.aging_cost_per_turn = 10, .group_prefixes = false}}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsPriorityBeforeSavedCost) {
-  EXPECT_EQ(line({{.priority = 0, .saved = 1000}, {.priority = 1}}).at({}), (order{1, 0}));
-  EXPECT_EQ(line({{.priority = 0, .saved = 1000}, {.priority = 1}}).at({.options = {.group_prefixes = false}}),
-            (order{1, 0}));
+  EXPECT_EQ(candidate_line({{.priority = 0, .saved = 1000}, {.priority = 1}}).at({}), (order{1, 0}));
+  EXPECT_EQ(
+      candidate_line({{.priority = 0, .saved = 1000}, {.priority = 1}}).at({.options = {.group_prefixes = false}}),
+      (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsPriorityBeforeAgeAndWeight) {
-  line const three{{{.prompt = {1}}, {.prompt = {1}}, {.priority = 15, .prompt = {2}, .enqueued = 90}}};
+  candidate_line const three{{{.prompt = {1}}, {.prompt = {1}}, {.priority = 15, .prompt = {2}, .enqueued = 90}}};
   EXPECT_EQ(three.at({.turn = 90}), (order{2, 0, 1}));
 }
 
 TEST(OrderCandidates, PutsAFamilyThatWaitsTogetherBeforeALonelyPrompt) {
-  EXPECT_EQ(line({{.prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}).at({}), (order{1, 2, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}).at({}),
+            (order{1, 2, 0}));
 }
 
 TEST(OrderCandidates, KeepsFamiliesTogetherThatJoinedOneAfterTheOther) {
-  line const three{{{.prompt = {9, 9, 9}, .enqueued = 0},
-                    {.prompt = {1, 2, 3}, .enqueued = 1},
-                    {.prompt = {1, 2, 4}, .enqueued = 2}}};
+  candidate_line const three{{{.prompt = {9, 9, 9}, .enqueued = 0},
+                              {.prompt = {1, 2, 3}, .enqueued = 1},
+                              {.prompt = {1, 2, 4}, .enqueued = 2}}};
   EXPECT_EQ(three.at({.turn = 3, .options = {.aging_cost_per_turn = 4096}}), (order{1, 2, 0}));
 }
 
 TEST(OrderCandidates, ServesAnOldWaiterBeforeYoungerFamilies) {
-  line const three{{{.prompt = {9, 9, 9}, .enqueued = 0},
-                    {.prompt = {1, 2, 3}, .enqueued = 9},
-                    {.prompt = {1, 2, 4}, .enqueued = 10}}};
+  candidate_line const three{{{.prompt = {9, 9, 9}, .enqueued = 0},
+                              {.prompt = {1, 2, 3}, .enqueued = 9},
+                              {.prompt = {1, 2, 4}, .enqueued = 10}}};
   EXPECT_EQ(three.at({.turn = 10}), (order{0, 1, 2}));
 }
 
 TEST(OrderCandidates, GoesByArrivalWithoutGrouping) {
-  line const three{{{.prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}};
+  candidate_line const three{{{.prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}};
   EXPECT_EQ(three.at({.options = {.group_prefixes = false}}), (order{0, 1, 2}));
   EXPECT_EQ(three.at({.options = {.group_prefixes = false}, .last = {1, 2, 4}}), (order{0, 1, 2}));
 }
 
 TEST(OrderCandidates, PutsSavedCostBeforeAWaitingFamily) {
-  line const three{{{.saved = 100, .prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}};
+  candidate_line const three{{{.saved = 100, .prompt = {9, 9, 9}}, {.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}}};
   EXPECT_EQ(three.at({}), (order{0, 1, 2}));
 }
 
@@ -142,69 +147,70 @@ TEST(OrderCandidates, TakesPromptsThatShareAHundredThousandTokens) {
   tokens b = a;
   a.push_back(2);
   b.push_back(1);
-  EXPECT_EQ(line({{.prompt = {8}}, {.prompt = a}, {.prompt = b}}).at({}), (order{1, 2, 0}));
-  EXPECT_EQ(line({{.prompt = {8}}, {.prompt = a}, {.prompt = b}}).at({.last = b}), (order{2, 1, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {8}}, {.prompt = a}, {.prompt = b}}).at({}), (order{1, 2, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {8}}, {.prompt = a}, {.prompt = b}}).at({.last = b}), (order{2, 1, 0}));
 }
 
 TEST(OrderCandidates, ContinuesTheLastPromptAdmitted) {
-  line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
+  candidate_line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
   EXPECT_EQ(three.at({}), (order{0, 1, 2}));
   EXPECT_EQ(three.at({.last = {9, 8}}), (order{2, 0, 1}));
   EXPECT_EQ(three.at({.last = {1, 2, 4, 5}}), (order{1, 0, 2}));
 }
 
 TEST(OrderCandidates, ContinuesTheLastPromptOnlyWhileAllTokensEqualIt) {
-  line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
+  candidate_line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
   EXPECT_EQ(three.at({.last = {1, 7, 4}}), (order{0, 1, 2}));
 }
 
 TEST(OrderCandidates, IgnoresTheLastPromptWhenFamiliesAreSpread) {
-  line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
+  candidate_line const three{{{.prompt = {1, 2, 3}}, {.prompt = {1, 2, 4}}, {.prompt = {9, 9, 9}}}};
   EXPECT_EQ(three.at({.options = {.spread_families = true}, .last = {9, 9, 9}}), (order{0, 1, 2}));
 }
 
 TEST(OrderCandidates, DoesNotLetTheLastPromptOutweighTheGroupingScore) {
-  line const two{{{.prompt = {1}}, {.saved = 1, .prompt = {2}}}};
+  candidate_line const two{{{.prompt = {1}}, {.saved = 1, .prompt = {2}}}};
   EXPECT_EQ(two.at({.last = {1}}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsTheHeavierThenTheEarlierFamilyFirst) {
-  EXPECT_EQ(line({{.prompt = {1}}, {.prompt = {2}}, {.prompt = {2}}}).at({}), (order{1, 2, 0}));
-  EXPECT_EQ(line({{.prompt = {1}, .arrival = 5}, {.prompt = {2}, .arrival = 4}}).at({}), (order{1, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {1}}, {.prompt = {2}}, {.prompt = {2}}}).at({}), (order{1, 2, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {1}, .arrival = 5}, {.prompt = {2}, .arrival = 4}}).at({}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, WeighsFamiliesByWaitersOfEveryPriority) {
-  line const four{
+  candidate_line const four{
       {{.prompt = {1, 1}}, {.prompt = {2, 1}}, {.priority = 3, .prompt = {2, 2}}, {.priority = 3, .prompt = {2, 3}}}};
   EXPECT_EQ(four.at({}), (order{2, 3, 1, 0}));
 }
 
 TEST(OrderCandidates, PutsTheSmallerTokenFirstWhenEverythingElseIsEqual) {
-  EXPECT_EQ(line({{.prompt = {2}, .arrival = 0}, {.prompt = {-1}, .arrival = 0}}).at({}), (order{1, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {2}, .arrival = 0}, {.prompt = {-1}, .arrival = 0}}).at({}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsAPromptThatEndsBehindThoseThatGoOn) {
-  EXPECT_EQ(line({{.prompt = {1}}, {.prompt = {1, 2}}, {.prompt = {}}}).at({}), (order{1, 0, 2}));
+  EXPECT_EQ(candidate_line({{.prompt = {1}}, {.prompt = {1, 2}}, {.prompt = {}}}).at({}), (order{1, 0, 2}));
 }
 
 TEST(OrderCandidates, PutsTheHigherEffectiveScoreFirstAmongEqualPrompts) {
   // Ages 2 and 3 lie in one band, so that only the effective score tells them apart.
-  line const two{{{.prompt = {1}, .enqueued = 1}, {.prompt = {1}, .enqueued = 0}}};
+  candidate_line const two{{{.prompt = {1}, .enqueued = 1}, {.prompt = {1}, .enqueued = 0}}};
   EXPECT_EQ(two.at({.turn = 3}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsTheEarlierFirstAmongEqualPromptsWithEqualScores) {
-  EXPECT_EQ(line({{.prompt = {1}, .arrival = 9}, {.prompt = {1}, .arrival = 8}}).at({}), (order{1, 0}));
+  EXPECT_EQ(candidate_line({{.prompt = {1}, .arrival = 9}, {.prompt = {1}, .arrival = 8}}).at({}), (order{1, 0}));
 }
 
 TEST(OrderCandidates, PutsTheWalkBeforeTheEffectiveScore) {
-  line const three{
+  candidate_line const three{
       {{.prompt = {9}, .enqueued = 0}, {.prompt = {1, 1}, .enqueued = 3}, {.prompt = {1, 2}, .enqueued = 3}}};
   EXPECT_EQ(three.at({.turn = 4}), (order{1, 2, 0}));
 }
 
 TEST(OrderCandidates, BreaksTiesOfArrivalByPosition) {
-  line const three{{{.prompt = {1}, .arrival = 4}, {.prompt = {1}, .arrival = 4}, {.prompt = {1}, .arrival = 4}}};
+  candidate_line const three{
+      {{.prompt = {1}, .arrival = 4}, {.prompt = {1}, .arrival = 4}, {.prompt = {1}, .arrival = 4}}};
   EXPECT_EQ(three.at({}), (order{0, 1, 2}));
   EXPECT_EQ(three.at({.options = {.group_prefixes = false}}), (order{0, 1, 2}));
 
@@ -217,14 +223,15 @@ TEST(OrderCandidates, BreaksTiesOfArrivalByPosition) {
 }
 
 TEST(OrderCandidates, TakesAWaiterFromTheFutureForANewcomer) {
-  line const three{{{.saved = 1, .enqueued = 5}, {.saved = 2, .enqueued = most}, {.saved = 3, .enqueued = 6}}};
+  candidate_line const three{
+      {{.saved = 1, .enqueued = 5}, {.saved = 2, .enqueued = most}, {.saved = 3, .enqueued = 6}}};
   EXPECT_EQ(three.at({.turn = 5}), (order{2, 1, 0}));
   EXPECT_EQ(three.at({.turn = 0, .options = {.group_prefixes = false}}), (order{2, 1, 0}));
 }
 
 TEST(OrderCandidates, CountsAgesInWholeBands) {
   // Age 1 counts as much as age 4, so the family decides; age 5 belongs to the next band.
-  line const family{
+  candidate_line const family{
       {{.prompt = {9}, .enqueued = 6}, {.prompt = {1, 1}, .enqueued = 9}, {.prompt = {1, 2}, .enqueued = 9}}};
   EXPECT_EQ(family.at({.turn = 10}), (order{1, 2, 0}));
   EXPECT_EQ(family.at({.turn = 11}), (order{0, 1, 2}));
@@ -232,20 +239,21 @@ TEST(OrderCandidates, CountsAgesInWholeBands) {
 }
 
 TEST(OrderCandidates, LetsAgeCountInBandsEvenIfAgingIsFree) {
-  line const two{{{.prompt = {1}, .enqueued = 5}, {.prompt = {2}, .enqueued = 0}}};
+  candidate_line const two{{{.prompt = {1}, .enqueued = 5}, {.prompt = {2}, .enqueued = 0}}};
   EXPECT_EQ(two.at({.turn = 5, .options = {.aging_cost_per_turn = 0}}), (order{1, 0}));
   EXPECT_EQ(two.at({.turn = 5, .options = {.aging_cost_per_turn = 0, .group_prefixes = false}}), (order{0, 1}));
 }
 
 TEST(OrderCandidates, ClampsSavedCosts) {
-  line const two{{{.saved = highest_saved}, {.saved = most}, {.saved = highest_saved - 1}}};
+  candidate_line const two{{{.saved = highest_saved}, {.saved = most}, {.saved = highest_saved - 1}}};
   EXPECT_EQ(two.at({}), (order{0, 1, 2}));
   EXPECT_EQ(two.at({.options = {.group_prefixes = false}}), (order{0, 1, 2}));
 }
 
 TEST(OrderCandidates, SaturatesInsteadOfWrappingAround) {
   // At the highest turn both elders reach the ceiling; a product that wrapped would put the newcomer first.
-  line const three{{{.saved = most, .enqueued = most}, {.saved = 5, .enqueued = 1}, {.saved = 9, .enqueued = 0}}};
+  candidate_line const three{
+      {{.saved = most, .enqueued = most}, {.saved = 5, .enqueued = 1}, {.saved = 9, .enqueued = 0}}};
   for (bool const grouping : {false, true})
     for (std::uint32_t const band : {1U, 4U, std::numeric_limits<std::uint32_t>::max()})
       EXPECT_EQ(three.at({.turn = most,
@@ -348,7 +356,8 @@ TEST(ScanOrder, ForgetsItsWaitersButCanBeFilledAgain) {
 // The rule of the walk on sets of positions: those that go on with the same token form a family.
 class naive_order {
  public:
-  naive_order(std::span<candidate const> line, line::moment const& now) : line_{line}, now_{now}, rank_(line.size()) {
+  naive_order(std::span<candidate const> line, candidate_line::moment const& now)
+      : line_{line}, now_{now}, rank_(line.size()) {
     order everybody(line.size());
     std::iota(everybody.begin(), everybody.end(), std::size_t{0});
     walk(everybody, 0, !now.options.spread_families);
@@ -404,7 +413,7 @@ class naive_order {
   }
 
   std::span<candidate const> line_;
-  line::moment const& now_;
+  candidate_line::moment const& now_;
   std::vector<number> rank_;
   number next_ = 0;
 };
@@ -420,20 +429,20 @@ TEST(OrderCandidates, AgreesWithTheRuleWrittenDownPlainly) {
     return prompt;
   };
   for (int i = 0; i != 20'000; ++i) {
-    std::vector<line::waiter> waiters(upto(10));
+    std::vector<candidate_line::waiter> waiters(upto(10));
     for (auto& w : waiters)
       w = {.priority = upto(5) / 5,
            .saved = upto(9) / 9 * upto(20),
            .prompt = any_prompt(),
            .enqueued = upto(12),
            .arrival = upto(20)};
-    line::moment const now{.turn = upto(14),
-                           .options = {.aging_cost_per_turn = upto(3) * upto(3),
-                                       .band_turns = 1 + upto(5),
-                                       .group_prefixes = upto(7) != 0,
-                                       .spread_families = upto(3) == 0},
-                           .last = any_prompt()};
-    line const l{waiters};
+    candidate_line::moment const now{.turn = upto(14),
+                                     .options = {.aging_cost_per_turn = upto(3) * upto(3),
+                                                 .band_turns = 1 + upto(5),
+                                                 .group_prefixes = upto(7) != 0,
+                                                 .spread_families = upto(3) == 0},
+                                     .last = any_prompt()};
+    candidate_line const l{waiters};
     std::ostringstream text;
     for (auto const& c : l.candidates()) {
       text << '(' << c.priority << ' ' << c.saved_cost << " [";

@@ -18,9 +18,9 @@ using kvlane::time_point;
 using kvlane::detail::deadline_heap;
 using kvlane::detail::not_in_heap;
 
-class node {
+class deadline_node {
  public:
-  node(time_point deadline, std::uint64_t arrival) : deadline_{deadline}, arrival_{arrival} {}
+  deadline_node(time_point deadline, std::uint64_t arrival) : deadline_{deadline}, arrival_{arrival} {}
   [[nodiscard]] time_point deadline() const noexcept { return deadline_; }
   [[nodiscard]] std::uint64_t arrival() const noexcept { return arrival_; }
   std::size_t heap_index = not_in_heap;
@@ -30,18 +30,18 @@ class node {
   std::uint64_t arrival_;
 };
 
-constexpr auto at(int tick) { return time_point{} + std::chrono::milliseconds{tick}; }
+constexpr auto at(int ms) { return time_point{} + std::chrono::milliseconds{ms}; }
 
-void push(deadline_heap<node>& heap, node& n) {
+void push(deadline_heap<deadline_node>& heap, deadline_node& n) {
   heap.reserve_one();
   heap.push(n);
 }
 
 TEST(DeadlineHeap, HasTheEarliestDeadlineOnTop) {
-  node late{at(30), 0};
-  node early{at(10), 1};
-  node middle{at(20), 2};
-  deadline_heap<node> heap;
+  deadline_node late{at(30), 0};
+  deadline_node early{at(10), 1};
+  deadline_node middle{at(20), 2};
+  deadline_heap<deadline_node> heap;
   EXPECT_TRUE(heap.empty());
   EXPECT_EQ(heap.top(), nullptr);
   for (auto* n : {&late, &early, &middle}) push(heap, *n);
@@ -56,18 +56,18 @@ TEST(DeadlineHeap, HasTheEarliestDeadlineOnTop) {
 }
 
 TEST(DeadlineHeap, EqualDeadlinesGoByArrival) {
-  node younger{at(10), 7};
-  node older{at(10), 3};
-  deadline_heap<node> heap;
+  deadline_node younger{at(10), 7};
+  deadline_node older{at(10), 3};
+  deadline_heap<deadline_node> heap;
   push(heap, younger);
   push(heap, older);
   EXPECT_EQ(heap.top(), &older);
 }
 
 TEST(DeadlineHeap, ErasingWhoIsNotInItDoesNothing) {
-  node in{at(10), 0};
-  node out{at(5), 1};
-  deadline_heap<node> heap;
+  deadline_node in{at(10), 0};
+  deadline_node out{at(5), 1};
+  deadline_heap<deadline_node> heap;
   push(heap, in);
   heap.erase(out);
   EXPECT_EQ(heap.top(), &in);
@@ -81,27 +81,27 @@ TEST(DeadlineHeap, AgreesWithASortedSetUnderRandomUse) {
   constexpr auto seed = 90125U;
   RecordProperty("seed", static_cast<int>(seed));
   std::mt19937 random{seed};
-  using key = std::tuple<time_point, std::uint64_t, node*>;
-  deadline_heap<node> heap;
+  using key = std::tuple<time_point, std::uint64_t, deadline_node*>;
+  deadline_heap<deadline_node> heap;
   std::set<key> sorted;
-  std::vector<std::unique_ptr<node>> nodes;
+  std::vector<std::unique_ptr<deadline_node>> nodes;
   for (std::uint64_t step = 0; step != 20'000; ++step) {
     // Grows to some hundreds, shrinks to nothing, and again; few deadlines, so that many are equal.
     auto const growing = step % 2000 < 1000;
     if (random() % 3 != 0 ? growing : !growing) {
-      auto& n = *nodes.emplace_back(std::make_unique<node>(at(static_cast<int>(random() % 50)), step));
+      auto& n = *nodes.emplace_back(std::make_unique<deadline_node>(at(static_cast<int>(random() % 50)), step));
       push(heap, n);
       sorted.emplace(n.deadline(), n.arrival(), &n);
     } else if (!sorted.empty()) {
       auto const skip = random() % 2 == 0 ? 0 : random() % sorted.size();
       auto const gone = std::next(sorted.begin(), static_cast<std::ptrdiff_t>(skip));
-      auto* const n = std::get<node*>(*gone);
+      auto* const n = std::get<deadline_node*>(*gone);
       heap.erase(*n);
       ASSERT_EQ(n->heap_index, not_in_heap);
       sorted.erase(gone);
     }
     ASSERT_EQ(heap.empty(), sorted.empty()) << "seed " << seed << ", step " << step;
-    ASSERT_EQ(heap.top(), sorted.empty() ? nullptr : std::get<node*>(*sorted.begin()))
+    ASSERT_EQ(heap.top(), sorted.empty() ? nullptr : std::get<deadline_node*>(*sorted.begin()))
         << "seed " << seed << ", step " << step;
   }
 }

@@ -14,51 +14,51 @@ using kvlane::detail::drain_pace;
 
 constexpr auto from_line = true;
 constexpr auto empty_line = false;
-constexpr auto start = time_point{} + 1h;
+constexpr auto beginning = time_point{} + 1h;
 
 TEST(DrainPace, IsUnknownUntilTwoWereAdmittedOutOfTheLine) {
   drain_pace pace;
   EXPECT_EQ(pace.average(), std::nullopt);
-  pace.admitted(start, from_line);
+  pace.admitted(beginning, from_line);
   EXPECT_EQ(pace.average(), std::nullopt) << "one admission is no gap";
-  pace.admitted(start + 100ms, from_line);
+  pace.admitted(beginning + 100ms, from_line);
   EXPECT_EQ(pace.average(), 100ms);
 }
 
 TEST(DrainPace, AveragesWithAQuarterOfTheNewestGap) {
   drain_pace pace;
-  pace.admitted(start, from_line);
-  pace.admitted(start + 100ms, from_line);
-  pace.admitted(start + 300ms, from_line);
+  pace.admitted(beginning, from_line);
+  pace.admitted(beginning + 100ms, from_line);
+  pace.admitted(beginning + 300ms, from_line);
   EXPECT_EQ(pace.average(), 125ms);
-  pace.admitted(start + 300ms, from_line);
+  pace.admitted(beginning + 300ms, from_line);
   EXPECT_EQ(pace.average(), 93.75ms);
 }
 
 TEST(DrainPace, TakesNoGapAcrossALineThatWasEmpty) {
   drain_pace pace;
-  pace.admitted(start, from_line);
-  pace.admitted(start + 100ms, from_line);
+  pace.admitted(beginning, from_line);
+  pace.admitted(beginning + 100ms, from_line);
   pace.line_emptied();
-  pace.admitted(start + 10h, from_line);
+  pace.admitted(beginning + 10h, from_line);
   EXPECT_EQ(pace.average(), 100ms);
-  pace.admitted(start + 10h + 500ms, from_line);
+  pace.admitted(beginning + 10h + 500ms, from_line);
   EXPECT_EQ(pace.average(), 200ms) << "and goes on with the next period";
 }
 
 TEST(DrainPace, AdmissionsWithNobodyWaitingAreNoPace) {
   drain_pace pace;
-  pace.admitted(start, empty_line);
-  pace.admitted(start + 100ms, empty_line);
+  pace.admitted(beginning, empty_line);
+  pace.admitted(beginning + 100ms, empty_line);
   EXPECT_EQ(pace.average(), std::nullopt);
-  pace.admitted(start + 200ms, from_line);
+  pace.admitted(beginning + 200ms, from_line);
   EXPECT_EQ(pace.average(), std::nullopt) << "the gap began while nobody waited";
 }
 
 TEST(DrainPace, SendsEachRefusedRequestAwayOneGapLonger) {
   drain_pace pace;
-  pace.admitted(start, from_line);
-  pace.admitted(start + 100ms, from_line);
+  pace.admitted(beginning, from_line);
+  pace.admitted(beginning + 100ms, from_line);
   EXPECT_EQ(pace.spread(1s), 1000ms);
   pace.refused();
   EXPECT_EQ(pace.spread(1s), 1100ms);
@@ -69,14 +69,14 @@ TEST(DrainPace, SendsEachRefusedRequestAwayOneGapLonger) {
 
 TEST(DrainPace, StartsAgainWithEveryAdmission) {
   drain_pace pace;
-  pace.admitted(start, from_line);
-  pace.admitted(start + 100ms, from_line);
+  pace.admitted(beginning, from_line);
+  pace.admitted(beginning + 100ms, from_line);
   pace.refused();
-  pace.admitted(start + 200ms, from_line);
+  pace.admitted(beginning + 200ms, from_line);
   EXPECT_EQ(pace.spread(1s), 1000ms);
   pace.refused();
   EXPECT_EQ(pace.spread(1s), 1100ms);
-  pace.admitted(start + 300ms, empty_line);
+  pace.admitted(beginning + 300ms, empty_line);
   EXPECT_EQ(pace.spread(1s), 1000ms);
 }
 

@@ -1,3 +1,6 @@
+#include "support/bare_waiter.hpp"
+#include "support/policy_answers.hpp"
+
 #include <kvlane/ordering/fcfs.hpp>
 
 #include <gtest/gtest.h>
@@ -14,27 +17,11 @@ namespace {
 
 using kvlane::departure;
 using kvlane::fcfs;
+using kvlane::test::picked;
+using kvlane::test::plenty;
+using kvlane::test::tags_in_order;
 
-class waiter final : public fcfs::waiter {
- public:
-  explicit waiter(kvlane::waiter_facts const& facts) { facts_ = facts; }
-};
-
-constexpr std::uint64_t plenty = 1'000'000;
-
-std::uint64_t picked(fcfs& line, kvlane::pick_query const& q) {
-  auto const* const w = line.pick(q);
-  return w == nullptr ? 0 : w->tag();
-}
-
-std::vector<std::uint64_t> order(fcfs& line) {
-  std::vector<std::uint64_t> tags;
-  line.for_each_in_order([&](fcfs::waiter& w) {
-    tags.push_back(w.tag());
-    return true;
-  });
-  return tags;
-}
+using fcfs_waiter = kvlane::test::bare_waiter<fcfs::waiter>;
 
 static_assert(kvlane::ordering_policy<fcfs>);
 static_assert(noexcept(std::declval<fcfs&>().insert(std::declval<fcfs::waiter&>())), "nothing of it allocates");
@@ -42,34 +29,34 @@ static_assert(noexcept(std::declval<fcfs&>().insert(std::declval<fcfs::waiter&>(
 TEST(Fcfs, OfNobodyPicksNobody) {
   fcfs line;
   EXPECT_EQ(line.pick({.free_tokens = plenty}), nullptr);
-  EXPECT_TRUE(order(line).empty());
+  EXPECT_TRUE(tags_in_order(line).empty());
 }
 
 TEST(Fcfs, GoesByArrivalWhateverIsSaved) {
-  waiter first{{.arrival = 1, .tag = 1}};
-  waiter second{{.arrival = 2, .saved_cost = 1000, .tag = 2}};
+  fcfs_waiter first{{.arrival = 1, .tag = 1}};
+  fcfs_waiter second{{.arrival = 2, .saved_cost = 1000, .tag = 2}};
   fcfs line;
   line.insert(second);
   line.insert(first);
-  EXPECT_EQ(order(line), (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(tags_in_order(line), (std::vector<std::uint64_t>{1, 2}));
   EXPECT_EQ(picked(line, {.free_tokens = plenty}), 1U);
   line.erase(first, departure::admitted);
   EXPECT_EQ(picked(line, {.free_tokens = plenty}), 2U);
 }
 
 TEST(Fcfs, GoesByPriorityBeforeArrival) {
-  waiter low{{.arrival = 1, .tag = 1, .priority = 0}};
-  waiter high{{.arrival = 2, .tag = 2, .priority = 15}};
-  waiter middle{{.arrival = 3, .tag = 3, .priority = 7}};
+  fcfs_waiter low{{.arrival = 1, .tag = 1, .priority = 0}};
+  fcfs_waiter high{{.arrival = 2, .tag = 2, .priority = 15}};
+  fcfs_waiter middle{{.arrival = 3, .tag = 3, .priority = 7}};
   fcfs line;
   for (auto* w : {&low, &high, &middle}) line.insert(*w);
-  EXPECT_EQ(order(line), (std::vector<std::uint64_t>{2, 3, 1}));
+  EXPECT_EQ(tags_in_order(line), (std::vector<std::uint64_t>{2, 3, 1}));
 }
 
 TEST(Fcfs, PassesOverWhoDoesNotFit) {
-  waiter large{{.arrival = 1, .demand = 100, .tag = 1}};
-  waiter small{{.arrival = 2, .demand = 10, .tag = 2}};
-  waiter lane_only{{.arrival = 3, .demand = 0, .tag = 3}};
+  fcfs_waiter large{{.arrival = 1, .demand = 100, .tag = 1}};
+  fcfs_waiter small{{.arrival = 2, .demand = 10, .tag = 2}};
+  fcfs_waiter lane_only{{.arrival = 3, .demand = 0, .tag = 3}};
   fcfs line;
   for (auto* w : {&large, &small, &lane_only}) line.insert(*w);
   EXPECT_EQ(picked(line, {.free_tokens = 100}), 1U);
@@ -81,8 +68,8 @@ TEST(Fcfs, PassesOverWhoDoesNotFit) {
 }
 
 TEST(Fcfs, PicksNobodyBelowTheFloor) {
-  waiter low{{.arrival = 1, .demand = 1, .tag = 1, .priority = 3}};
-  waiter large{{.arrival = 2, .demand = 100, .tag = 2, .priority = 5}};
+  fcfs_waiter low{{.arrival = 1, .demand = 1, .tag = 1, .priority = 3}};
+  fcfs_waiter large{{.arrival = 2, .demand = 100, .tag = 2, .priority = 5}};
   fcfs line;
   line.insert(low);
   line.insert(large);
@@ -93,8 +80,8 @@ TEST(Fcfs, PicksNobodyBelowTheFloor) {
 }
 
 TEST(Fcfs, StopsShowingTheLineWhenTold) {
-  waiter first{{.arrival = 1}};
-  waiter second{{.arrival = 2}};
+  fcfs_waiter first{{.arrival = 1}};
+  fcfs_waiter second{{.arrival = 2}};
   fcfs line;
   line.insert(first);
   line.insert(second);
@@ -104,7 +91,7 @@ TEST(Fcfs, StopsShowingTheLineWhenTold) {
 }
 
 TEST(Fcfs, MovesWithItsWaiters) {
-  waiter one{{.arrival = 1, .tag = 1}};
+  fcfs_waiter one{{.arrival = 1, .tag = 1}};
   fcfs from;
   from.insert(one);
   fcfs to{std::move(from)};
@@ -119,7 +106,7 @@ TEST(Fcfs, AgreesWithSortingUnderRandomUse) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random{seed};
   fcfs line;
-  std::vector<std::unique_ptr<waiter>> waiting;
+  std::vector<std::unique_ptr<fcfs_waiter>> waiting;
   auto const before = [](auto const& a, auto const& b) {
     return a->priority() != b->priority() ? a->priority() > b->priority() : a->arrival() < b->arrival();
   };
@@ -127,7 +114,7 @@ TEST(Fcfs, AgreesWithSortingUnderRandomUse) {
     if (waiting.size() < 2 || random() % 2 == 0) {
       kvlane::waiter_facts const facts{
           .arrival = step, .demand = random() % 40, .tag = step, .priority = static_cast<std::uint32_t>(random() % 4)};
-      waiting.push_back(std::make_unique<waiter>(facts));
+      waiting.push_back(std::make_unique<fcfs_waiter>(facts));
       line.insert(*waiting.back());
       std::ranges::sort(waiting, before);
     } else {

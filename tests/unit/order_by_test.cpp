@@ -1,3 +1,6 @@
+#include "support/bare_waiter.hpp"
+#include "support/policy_answers.hpp"
+
 #include <kvlane/ordering/order_by.hpp>
 
 #include <gtest/gtest.h>
@@ -13,67 +16,51 @@ namespace {
 using kvlane::departure;
 using kvlane::order_by;
 using kvlane::waiter_base;
+using kvlane::test::picked;
+using kvlane::test::plenty;
+using kvlane::test::tags_in_order;
 
 struct smallest_first {
   bool operator()(waiter_base const& a, waiter_base const& b) const noexcept { return a.demand() < b.demand(); }
 };
 
-using policy = order_by<smallest_first>;
-static_assert(kvlane::ordering_policy<policy>);
+using smallest_first_policy = order_by<smallest_first>;
+static_assert(kvlane::ordering_policy<smallest_first_policy>);
 
-class waiter final : public policy::waiter {
- public:
-  explicit waiter(kvlane::waiter_facts const& facts) { facts_ = facts; }
-};
-
-constexpr std::uint64_t plenty = 1'000'000;
-
-std::uint64_t picked(policy& line, kvlane::pick_query const& q) {
-  auto const* const w = line.pick(q);
-  return w == nullptr ? 0 : w->tag();
-}
-
-std::vector<std::uint64_t> order(policy& line) {
-  std::vector<std::uint64_t> tags;
-  line.for_each_in_order([&](policy::waiter& w) {
-    tags.push_back(w.tag());
-    return true;
-  });
-  return tags;
-}
+using smallest_first_waiter = kvlane::test::bare_waiter<smallest_first_policy::waiter>;
 
 TEST(OrderBy, OfNobodyPicksNobody) {
-  policy line;
+  smallest_first_policy line;
   EXPECT_EQ(line.pick({.free_tokens = plenty}), nullptr);
 }
 
 TEST(OrderBy, GoesByTheComparisonThenByArrival) {
-  waiter large{{.arrival = 1, .demand = 30, .tag = 1}};
-  waiter late{{.arrival = 3, .demand = 20, .tag = 2}};
-  waiter early{{.arrival = 2, .demand = 20, .tag = 3}};
-  waiter small{{.arrival = 4, .demand = 10, .tag = 4}};
-  policy line;
+  smallest_first_waiter large{{.arrival = 1, .demand = 30, .tag = 1}};
+  smallest_first_waiter late{{.arrival = 3, .demand = 20, .tag = 2}};
+  smallest_first_waiter early{{.arrival = 2, .demand = 20, .tag = 3}};
+  smallest_first_waiter small{{.arrival = 4, .demand = 10, .tag = 4}};
+  smallest_first_policy line;
   for (auto* w : {&large, &late, &early, &small}) line.insert(*w);
-  EXPECT_EQ(order(line), (std::vector<std::uint64_t>{4, 3, 2, 1}));
+  EXPECT_EQ(tags_in_order(line), (std::vector<std::uint64_t>{4, 3, 2, 1}));
   EXPECT_EQ(picked(line, {.free_tokens = plenty}), 4U);
   line.erase(small, departure::admitted);
   EXPECT_EQ(picked(line, {.free_tokens = plenty}), 3U);
 }
 
 TEST(OrderBy, GoesByPriorityFirst) {
-  waiter small{{.arrival = 1, .demand = 1, .tag = 1, .priority = 0}};
-  waiter urgent{{.arrival = 2, .demand = 99, .tag = 2, .priority = 1}};
-  policy line;
+  smallest_first_waiter small{{.arrival = 1, .demand = 1, .tag = 1, .priority = 0}};
+  smallest_first_waiter urgent{{.arrival = 2, .demand = 99, .tag = 2, .priority = 1}};
+  smallest_first_policy line;
   line.insert(small);
   line.insert(urgent);
-  EXPECT_EQ(order(line), (std::vector<std::uint64_t>{2, 1}));
+  EXPECT_EQ(tags_in_order(line), (std::vector<std::uint64_t>{2, 1}));
   EXPECT_EQ(picked(line, {.free_tokens = plenty}), 2U);
 }
 
 TEST(OrderBy, PicksOnlyWhoFitsAndIsNotBelowTheFloor) {
-  waiter small{{.arrival = 1, .demand = 10, .tag = 1, .priority = 0}};
-  waiter urgent{{.arrival = 2, .demand = 99, .tag = 2, .priority = 5}};
-  policy line;
+  smallest_first_waiter small{{.arrival = 1, .demand = 10, .tag = 1, .priority = 0}};
+  smallest_first_waiter urgent{{.arrival = 2, .demand = 99, .tag = 2, .priority = 5}};
+  smallest_first_policy line;
   line.insert(small);
   line.insert(urgent);
   EXPECT_EQ(picked(line, {.free_tokens = 98}), 1U);
@@ -84,13 +71,13 @@ TEST(OrderBy, PicksOnlyWhoFitsAndIsNotBelowTheFloor) {
 }
 
 TEST(OrderBy, StopsShowingTheLineWhenTold) {
-  waiter first{{.arrival = 1}};
-  waiter second{{.arrival = 2}};
-  policy line;
+  smallest_first_waiter first{{.arrival = 1}};
+  smallest_first_waiter second{{.arrival = 2}};
+  smallest_first_policy line;
   line.insert(first);
   line.insert(second);
   int shown = 0;
-  line.for_each_in_order([&](policy::waiter&) { return ++shown < 1; });
+  line.for_each_in_order([&](smallest_first_policy::waiter&) { return ++shown < 1; });
   EXPECT_EQ(shown, 1);
 }
 
@@ -117,8 +104,8 @@ TEST(OrderBy, AgreesWithSortingUnderRandomUse) {
   RecordProperty("seed", static_cast<int>(seed));
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random{seed};
-  policy line;
-  std::vector<std::unique_ptr<waiter>> waiting;
+  smallest_first_policy line;
+  std::vector<std::unique_ptr<smallest_first_waiter>> waiting;
   auto const before = [](auto const& a, auto const& b) {
     if (a->priority() != b->priority()) return a->priority() > b->priority();
     return a->demand() != b->demand() ? a->demand() < b->demand() : a->arrival() < b->arrival();
@@ -127,7 +114,7 @@ TEST(OrderBy, AgreesWithSortingUnderRandomUse) {
     if (waiting.size() < 2 || random() % 2 == 0) {
       kvlane::waiter_facts const facts{
           .arrival = step, .demand = random() % 10, .tag = step, .priority = static_cast<std::uint32_t>(random() % 3)};
-      waiting.push_back(std::make_unique<waiter>(facts));
+      waiting.push_back(std::make_unique<smallest_first_waiter>(facts));
       line.insert(*waiting.back());
       std::ranges::sort(waiting, before);
     } else {
@@ -137,7 +124,7 @@ TEST(OrderBy, AgreesWithSortingUnderRandomUse) {
     }
     std::vector<std::uint64_t> expected;
     for (auto const& w : waiting) expected.push_back(w->tag());
-    ASSERT_EQ(order(line), expected) << "step " << step;
+    ASSERT_EQ(tags_in_order(line), expected) << "step " << step;
     kvlane::pick_query const q{.free_tokens = random() % 10, .min_priority = static_cast<std::uint32_t>(random() % 3)};
     auto const best = std::ranges::find_if(
         waiting, [&](auto const& w) { return w->demand() <= q.free_tokens && w->priority() >= q.min_priority; });

@@ -1,4 +1,5 @@
 #include "support/bare_waiter.hpp"
+#include "support/owned_prompt.hpp"
 #include "support/small_stack.hpp"
 
 #include <kvlane/detail/prefix_tree.hpp>
@@ -31,20 +32,13 @@ using kvlane::detail::prefix_tree;
 using kvlane::detail::prompt_kind;
 using kvlane::detail::tree_waiter;
 using kvlane::test::on_a_small_stack;
+using kvlane::test::owned_prompt;
 
 using tokens = std::vector<token_id>;
 using blocks = std::vector<std::uint64_t>;
 using arrivals = std::vector<std::uint64_t>;
-using waiter = kvlane::test::bare_waiter<tree_waiter>;
+using waiter_in_tree = kvlane::test::bare_waiter<tree_waiter>;
 using edges = kvlane::detail::treap<prefix_edge, kvlane::detail::by_symbol>;
-
-/// A prompt that owns its symbols.
-struct prompt {
-  tokens t = {};
-  blocks b = {};
-
-  [[nodiscard]] prompt_view view() const { return {.tokens = t, .blocks = b}; }
-};
 
 void print(std::ostream& out, prompt_view spelt_by, std::size_t from, std::size_t to) {
   for (auto i = from; i != to; ++i) {
@@ -59,14 +53,14 @@ void print(std::ostream& out, prompt_view spelt_by, std::size_t from, std::size_
 /// A tree and the waiters in it, by arrival.
 class grove {
  public:
-  waiter& join(std::uint64_t arrival, prompt const& p) {
+  waiter_in_tree& join(std::uint64_t arrival, owned_prompt const& p) {
     auto& w = waiters_[arrival];
-    w = std::make_unique<waiter>(kvlane::waiter_facts{.arrival = arrival}, p.view());
+    w = std::make_unique<waiter_in_tree>(kvlane::waiter_facts{.arrival = arrival}, p.view());
     tree_.reserve(waiters_.size());
     tree_.insert(*w, [this](prefix_edge const& e) { note(e); });
     return *w;
   }
-  waiter& join(std::uint64_t arrival, tokens const& t) { return join(arrival, prompt{.t = t}); }
+  waiter_in_tree& join(std::uint64_t arrival, tokens const& t) { return join(arrival, owned_prompt{t}); }
 
   /// Takes a waiter out and destroys it, prompt and all.
   void leave(std::uint64_t arrival) {
@@ -80,8 +74,10 @@ class grove {
   }
 
   [[nodiscard]] prefix_tree& tree() noexcept { return tree_; }
-  [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<waiter>> const& waiters() const noexcept { return waiters_; }
-  [[nodiscard]] waiter& at(std::uint64_t arrival) { return *waiters_.at(arrival); }
+  [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<waiter_in_tree>> const& waiters() const noexcept {
+    return waiters_;
+  }
+  [[nodiscard]] waiter_in_tree& at(std::uint64_t arrival) { return *waiters_.at(arrival); }
 
   /// What the changed edges had become when they were told, from the last call on: "symbol:waiters@earliest" each.
   std::string take_changes() { return std::exchange(changes_, {}); }
@@ -158,7 +154,7 @@ class grove {
     out << "} ";
   }
 
-  std::map<std::uint64_t, std::unique_ptr<waiter>> waiters_;
+  std::map<std::uint64_t, std::unique_ptr<waiter_in_tree>> waiters_;
   kvlane::detail::treap_weights weights_;
   prefix_tree tree_{weights_};
   std::string changes_;
@@ -221,7 +217,7 @@ TEST(PrefixTree, AnEmptyPromptEndsAtTheRootOfTokens) {
 
 TEST(PrefixTree, TokensAndBlocksNeverShareANode) {
   grove g;
-  g.join(1, prompt{.b = {1, 2}});
+  g.join(1, owned_prompt{blocks{1, 2}});
   g.join(2, {1, 2});
   EXPECT_EQ(g.shape(), "tokens :1@2 { 1 2 :1@2 =2 } blocks :1@1 { 1 2 :1@1 =1 }");
   EXPECT_EQ(g.tree().waiters_at(g.tree().top()), 2U);
@@ -236,8 +232,8 @@ TEST(PrefixTree, TokensStandSignedAndBlocksUnsigned) {
   g.join(5, {std::numeric_limits<token_id>::max()});
   EXPECT_EQ(g.shape(), "tokens :5@1 { -2147483648 :1@4 =4 -2 :1@2 =2 0 :1@3 =3 3 :1@1 =1 2147483647 :1@5 =5 }");
   grove h;
-  h.join(1, prompt{.b = {~std::uint64_t{0}}});
-  h.join(2, prompt{.b = {5}});
+  h.join(1, owned_prompt{blocks{~std::uint64_t{0}}});
+  h.join(2, owned_prompt{blocks{5}});
   EXPECT_EQ(h.shape(), "blocks :2@1 { 5 :1@2 =2 18446744073709551615 :1@1 =1 }");
 }
 
@@ -363,7 +359,7 @@ TEST(PrefixTree, FindsTheNodeAtOrBelowWhichAllPromptsWithAPrefixEnd) {
 TEST(PrefixTree, FindsEverybodyByTheEmptyPrefix) {
   grove g;
   EXPECT_EQ(g.tree().find({}), &g.tree().top());
-  g.join(1, prompt{.b = {1}});
+  g.join(1, owned_prompt{blocks{1}});
   g.join(2, {1});
   EXPECT_EQ(g.tree().find({}), &g.tree().top());
   EXPECT_EQ(g.below(*g.tree().find({})), (arrivals{2, 1})) << "tokens come before blocks";
@@ -371,7 +367,7 @@ TEST(PrefixTree, FindsEverybodyByTheEmptyPrefix) {
 
 TEST(PrefixTree, FindsBlocksAmongBlocksOnly) {
   grove g;
-  g.join(1, prompt{.b = {1, 2}});
+  g.join(1, owned_prompt{blocks{1, 2}});
   blocks const one{1};
   tokens const same{1};
   ASSERT_NE(g.tree().find({.blocks = one}), nullptr);
@@ -418,7 +414,7 @@ TEST(PrefixTree, KnowsWhereTwoWaysPart) {
   g.join(2, {1, 2, 4});
   g.join(3, {1});
   g.join(4, {7});
-  g.join(5, prompt{.b = {1}});
+  g.join(5, owned_prompt{blocks{1}});
   g.join(6, tokens{});
   auto const node = [&](std::uint64_t arrival) { return g.at(arrival).node; };
   auto* const inner = node(1)->in->from;
@@ -556,11 +552,11 @@ TEST(PrefixTree, FollowsNothingAfterAnEmptyPrompt) {
 
 TEST(PrefixTree, FollowsBlocksAmongBlocksOnly) {
   grove g;
-  g.join(1, prompt{.b = {1, 2}});
+  g.join(1, owned_prompt{blocks{1, 2}});
   g.serve(1);
   g.join(2, {1, 2});
-  g.join(3, prompt{.b = {1, 3}});
-  g.join(4, prompt{.b = {1, 4}});
+  g.join(3, owned_prompt{blocks{1, 3}});
+  g.join(4, owned_prompt{blocks{1, 4}});
   EXPECT_EQ(g.shape(), "tokens :1@2 { 1 2 :1@2 =2 } blocks :2@3 * > 1 { 1 :2@3 * { 3 :1@3 =3 4 :1@4 =4 } }");
   g.serve(2);
   EXPECT_EQ(g.shape(), "tokens :0 * blocks :2@3 { 1 :2@3 { 3 :1@3 =3 4 :1@4 =4 } }");
@@ -688,8 +684,15 @@ class by_definition {
   prompt_view last_;
 };
 
-prompt random_prompt(std::mt19937& random, unsigned symbols, unsigned longest) {
-  prompt p;
+owned_prompt copy_of(prompt_view view) {
+  owned_prompt p;
+  p.t.assign(view.tokens.begin(), view.tokens.end());
+  p.b.assign(view.blocks.begin(), view.blocks.end());
+  return p;
+}
+
+owned_prompt random_prompt(std::mt19937& random, unsigned symbols, unsigned longest) {
+  owned_prompt p;
   auto const length = random() % (longest + 1);
   for (std::size_t i = 0; i != length; ++i) p.t.push_back(static_cast<token_id>(random() % symbols) - 1);
   if (random() % 4 != 0) return p;
@@ -724,7 +727,7 @@ TEST(PrefixTree, AgreesWithGroupingPromptsSymbolBySymbol) {
     auto const longest = 1 + static_cast<unsigned>(random() % 9);
     auto const crowd = 2 + random() % 30;
     grove g;
-    prompt last;
+    owned_prompt last;
     std::uint64_t clock = 0;
     for (int step = 0; step != 250; ++step) {
       auto const someone = [&] {
@@ -736,8 +739,7 @@ TEST(PrefixTree, AgreesWithGroupingPromptsSymbolBySymbol) {
         g.join(arrival, random_prompt(random, symbols, longest));
       } else if (random() % 3 == 0) {
         auto const served = someone();
-        auto const view = g.at(served).prompt();
-        last = {{view.tokens.begin(), view.tokens.end()}, {view.blocks.begin(), view.blocks.end()}};
+        last = copy_of(g.at(served).prompt());
         g.serve(served);
       } else {
         g.leave(someone());

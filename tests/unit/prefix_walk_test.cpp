@@ -1,4 +1,5 @@
 #include "gtest/gtest.h"
+#include "support/owned_prompt.hpp"
 #include "support/small_stack.hpp"
 
 #include <kvlane/detail/prefix_walk.hpp>
@@ -33,27 +34,16 @@ using kvlane::detail::prefix_walk;
 using kvlane::detail::prompt_kind;
 using kvlane::detail::walk_item;
 using kvlane::test::on_a_small_stack;
+using kvlane::test::owned_prompt;
 
 using tokens = std::vector<token_id>;
 using blocks = std::vector<std::uint64_t>;
 using ranks = std::vector<std::uint32_t>;
 
-/// A prompt that owns its symbols.
-struct prompt {
-  tokens t = {};
-  blocks b = {};
-
-  prompt() = default;
-  prompt(tokens symbols) : t{std::move(symbols)} {}
-  prompt(blocks symbols) : b{std::move(symbols)} {}
-
-  [[nodiscard]] prompt_view view() const { return {.tokens = t, .blocks = b}; }
-};
-
 struct walk_input {
-  std::vector<prompt> prompts = {};
+  std::vector<owned_prompt> prompts = {};
   std::vector<std::uint64_t> arrivals = {};  // the positions, if empty
-  prompt last = {};
+  owned_prompt last = {};
   last_prompt use = last_prompt::follow;
 };
 
@@ -158,12 +148,12 @@ class naive_trie {
 static_assert(noexcept(std::declval<prefix_walk&>().rank({}, {}, last_prompt::follow)));
 static_assert(std::is_move_constructible_v<prefix_walk> && std::is_move_assignable_v<prefix_walk>);
 
-bool less(prompt const& a, prompt const& b) {
+bool less(owned_prompt const& a, owned_prompt const& b) {
   EXPECT_EQ(compare(a.view(), b.view()) < 0, compare(b.view(), a.view()) > 0);
   return compare(a.view(), b.view()) < 0;
 }
 
-bool equal(prompt const& a, prompt const& b) { return compare(a.view(), b.view()) == 0; }
+bool equal(owned_prompt const& a, owned_prompt const& b) { return compare(a.view(), b.view()) == 0; }
 
 TEST(PromptOrder, ComparesTokensAsSignedNumbersAndHashesAsUnsigned) {
   EXPECT_TRUE(less(tokens{-1}, tokens{1}));
@@ -183,7 +173,7 @@ TEST(PromptOrder, IsLexicographicAndPutsAPrefixFirst) {
 TEST(PromptOrder, TakesPromptsOfDifferentKindsForDifferentAndTokensForSmaller) {
   EXPECT_TRUE(less(tokens{9, 9}, blocks{1}));
   EXPECT_FALSE(equal(tokens{1}, blocks{1}));
-  EXPECT_EQ(common_prefix(prompt{tokens{1}}.view(), prompt{blocks{1}}.view()), 0U);
+  EXPECT_EQ(common_prefix(owned_prompt{tokens{1}}.view(), owned_prompt{blocks{1}}.view()), 0U);
   EXPECT_EQ(kind_of({}), prompt_kind::tokens);
   EXPECT_TRUE(equal(tokens{}, blocks{}));
 }
@@ -259,19 +249,20 @@ TEST(PrefixWalk, GivesEqualPromptsEqualRanks) {
 }
 
 TEST(PrefixWalk, ContinuesTheLastPromptFirst) {
-  std::vector<prompt> const prompts{tokens{1, 1}, tokens{1, 2}, tokens{1, 3}, tokens{2, 1}};
+  std::vector<owned_prompt> const prompts{tokens{1, 1}, tokens{1, 2}, tokens{1, 3}, tokens{2, 1}};
   EXPECT_EQ(rank({.prompts = prompts}), (ranks{0, 1, 2, 3}));
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{2, 7}}), (ranks{1, 2, 3, 0}));
 }
 
 TEST(PrefixWalk, ContinuesTheLastPromptAtEveryBranchOnItsWay) {
-  std::vector<prompt> const prompts{tokens{1, 1, 1}, tokens{1, 1, 2}, tokens{1, 2, 1}, tokens{1, 2, 2}, tokens{2}};
+  std::vector<owned_prompt> const prompts{tokens{1, 1, 1}, tokens{1, 1, 2}, tokens{1, 2, 1}, tokens{1, 2, 2},
+                                          tokens{2}};
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{1, 2, 2}}), (ranks{2, 3, 1, 0, 4}));
 }
 
 TEST(PrefixWalk, ContinuesTheLastPromptOnlyWhileAllSymbolsSoFarEqualIt) {
   // The last prompt leaves the branch [1, 5, ...] at its second symbol; that its third is 9 means nothing there.
-  std::vector<prompt> const prompts{tokens{1, 5, 8}, tokens{1, 5, 9}, tokens{2}};
+  std::vector<owned_prompt> const prompts{tokens{1, 5, 8}, tokens{1, 5, 9}, tokens{2}};
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{1, 6, 9}}), (ranks{0, 1, 2}));
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{1, 5, 9}}), (ranks{1, 0, 2}));
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{3, 5, 9}}), (ranks{0, 1, 2}));
@@ -288,7 +279,7 @@ TEST(PrefixWalk, LeavesWeightsAloneOffTheWayOfTheLastPrompt) {
 }
 
 TEST(PrefixWalk, ContinuesBlockPromptsOnlyAfterABlockPrompt) {
-  std::vector<prompt> const prompts{blocks{1}, blocks{2}};
+  std::vector<owned_prompt> const prompts{blocks{1}, blocks{2}};
   EXPECT_EQ(rank({.prompts = prompts, .last = blocks{2}}), (ranks{1, 0}));
   EXPECT_EQ(rank({.prompts = prompts, .last = tokens{2}}), (ranks{0, 1}));
 }
@@ -352,7 +343,7 @@ TEST(PrefixWalk, DoesNotRecurseIntoManyNestedPrompts) {
 
 std::string describe(walk_input const& in) {
   std::ostringstream text;
-  auto const print = [&](prompt const& p) {
+  auto const print = [&](owned_prompt const& p) {
     text << (p.b.empty() ? 't' : 'b') << '[';
     for (auto const symbol : p.t) text << symbol << ' ';
     for (auto const symbol : p.b) text << symbol << ' ';
@@ -391,11 +382,11 @@ class random_walks {
     return std::uniform_int_distribution<std::size_t>{low, high}(random_);
   }
 
-  prompt any() {
+  owned_prompt any() {
     constexpr std::array<token_id, 4> some_tokens{-1, 0, std::numeric_limits<token_id>::min(), 7};
     constexpr std::array<std::uint64_t, 4> some_hashes{1, ~std::uint64_t{0}, 0, std::uint64_t{1} << 63};
     auto const size = between(0, longest_);
-    prompt p;
+    owned_prompt p;
     if (between(0, 2) == 0)
       for (std::size_t i = 0; i != size; ++i) p.b.push_back(some_hashes[between(0, alphabet_ - 1)]);
     else

@@ -1,12 +1,12 @@
 // Predicted waits, and what refused clients are told about coming back, with exact numbers.
 
+#include "support/extremes.hpp"
 #include "support/queue_fixture.hpp"
 
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 namespace {
@@ -15,6 +15,7 @@ using kvlane::errc;
 using kvlane::fractional_ms;
 using kvlane::limits;
 using kvlane::test::client;
+using kvlane::test::most;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
@@ -123,7 +124,6 @@ TEST_F(QueuePrediction, AHigherPriorityIsJudgedByTheWorkAheadOfItself) {
 }
 
 TEST_F(QueuePrediction, HugeWorkSaturates) {
-  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   open({.lanes = 2, .kv_capacity = most});
   warm_up();
   send({.prompt_tokens = most, .kv_demand = 1});

@@ -33,7 +33,7 @@ using kvlane::test::allocations_of;
 using kvlane::test::failing_allocation;
 using namespace std::chrono_literals;
 
-constexpr std::array<token_id, 6> prompt{1, 2, 3, 4, 5, 6};
+constexpr std::array<token_id, 6> six_tokens{1, 2, 3, 4, 5, 6};
 
 struct by_demand {
   bool operator()(kvlane::waiter_base const& a, kvlane::waiter_base const& b) const noexcept {
@@ -49,9 +49,9 @@ TYPED_TEST_SUITE(QueueAllocations, shipped);
 TYPED_TEST(QueueAllocations, WithNobodyWaitingAdmittingAndReleasingAllocateNothing) {
   this->open({.lanes = 2});
   EXPECT_EQ(allocations_of([&] {
-              auto slot = this->queue().try_admit({.prompt = prompt});
+              auto slot = this->queue().try_admit({.prompt = six_tokens});
               ticket place;
-              auto other = this->queue().enqueue({.prompt = prompt}, place, [](admission) {});
+              auto other = this->queue().enqueue({.prompt = six_tokens}, place, [](admission) {});
               slot->release();
               (*other)->complete({.prompt_tokens = 1, .prefill = 1ms});
             }),
@@ -63,9 +63,9 @@ TYPED_TEST(QueueAllocations, RefusingAllocatesNothing) {
   this->send({.kv_demand = 1});
   EXPECT_EQ(allocations_of([&] {
               ticket place;
-              (void)this->queue().try_admit({.prompt = prompt});
-              (void)this->queue().enqueue({.prompt = prompt}, place, [](admission) {});
-              (void)this->queue().enqueue({.prompt = prompt, .max_wait = 0s}, place, [](admission) {});
+              (void)this->queue().try_admit({.prompt = six_tokens});
+              (void)this->queue().enqueue({.prompt = six_tokens}, place, [](admission) {});
+              (void)this->queue().enqueue({.prompt = six_tokens, .max_wait = 0s}, place, [](admission) {});
               (void)this->queue().enqueue({.kv_demand = 1'000'000}, place, [](admission) {});
               (void)this->queue().enqueue({.priority = 16}, place, [](admission) {});
             }),
@@ -78,7 +78,7 @@ TYPED_TEST(QueueAllocations, EverythingThatHappensToThoseWhoWaitAllocatesNothing
   std::array<ticket, 60> places;
   std::uint64_t outcomes = 0;
   for (std::size_t i = 0; i < places.size(); ++i)
-    ASSERT_FALSE(this->queue().enqueue({.prompt = prompt, .max_wait = i % 3 == 0 ? 1s : 1h}, places[i],
+    ASSERT_FALSE(this->queue().enqueue({.prompt = six_tokens, .max_wait = i % 3 == 0 ? 1s : 1h}, places[i],
                                        [&](admission) { ++outcomes; }));
   EXPECT_EQ(allocations_of([&] {
               places[1].set_saved_cost(500);
@@ -103,7 +103,7 @@ TYPED_TEST(QueueAllocations, ClosingAndChangingLimitsAllocateNothingForThoseWhoW
   this->open({.lanes = 0, .max_waiting = 100});
   std::array<ticket, 20> places;
   for (auto& place : places)
-    ASSERT_FALSE(this->queue().enqueue({.prompt = prompt, .kv_demand = 50}, place, [](admission) {}));
+    ASSERT_FALSE(this->queue().enqueue({.prompt = six_tokens, .kv_demand = 50}, place, [](admission) {}));
   EXPECT_EQ(allocations_of([&] {
               this->queue().update([](limits& l) { l.kv_capacity = 49; });
               this->queue().drain();
@@ -130,14 +130,14 @@ std::uint64_t with_every_allocation_failing(F const& f, Check const& check) {
 TYPED_TEST(QueueAllocations, IfAnAllocationFailsInEnqueueNothingHasChanged) {
   this->open({.lanes = 1});
   auto& running = this->send({.kv_demand = 1});
-  this->send({.prompt = prompt});
+  this->send({.prompt = six_tokens});
   ticket place;
   std::optional<admission> outcome;
   std::array<char, 100> const large{};
   auto const before = this->queue().snapshot();
   auto const failures = with_every_allocation_failing(
       [&] {
-        auto const now = this->queue().enqueue({.prompt = prompt, .max_wait = 1h}, place,
+        auto const now = this->queue().enqueue({.prompt = six_tokens, .max_wait = 1h}, place,
                                                [&outcome, large](admission a) { outcome = std::move(a), (void)large; });
         EXPECT_FALSE(now);
       },
@@ -161,13 +161,14 @@ TYPED_TEST(QueueAllocations, IfAnAllocationFailsInTryAdmitPastOthersNothingHasCh
   this->open({.lanes = 2, .kv_capacity = 10});
   this->send({.kv_demand = 5});
   this->send({.kv_demand = 10});
-  with_every_allocation_failing([&] { EXPECT_TRUE(this->queue().try_admit({.prompt = std::span{prompt}.first(2)})); },
-                                [&] {
-                                  auto const s = this->queue().snapshot();
-                                  EXPECT_EQ(s.turn, 0U);
-                                  EXPECT_EQ(s.lanes_busy, 1U);
-                                  EXPECT_EQ(s.waiting, 1U);
-                                });
+  with_every_allocation_failing(
+      [&] { EXPECT_TRUE(this->queue().try_admit({.prompt = std::span{six_tokens}.first(2)})); },
+      [&] {
+        auto const s = this->queue().snapshot();
+        EXPECT_EQ(s.turn, 0U);
+        EXPECT_EQ(s.lanes_busy, 1U);
+        EXPECT_EQ(s.waiting, 1U);
+      });
 }
 
 TYPED_TEST(QueueAllocations, IfAnAllocationFailsInReadmitTheLeaseStays) {
@@ -178,7 +179,7 @@ TYPED_TEST(QueueAllocations, IfAnAllocationFailsInReadmitTheLeaseStays) {
   with_every_allocation_failing(
       [&] {
         EXPECT_FALSE(
-            this->queue().readmit(std::move(held), {.prompt = prompt, .max_wait = 1h}, place, [](admission) {}));
+            this->queue().readmit(std::move(held), {.prompt = six_tokens, .max_wait = 1h}, place, [](admission) {}));
       },
       [&] {
         EXPECT_TRUE(held);

@@ -1,6 +1,7 @@
 // What a newcomer is told, and what comes first when several things are true at once.
 
 #include "support/counting_clock.hpp"
+#include "support/extremes.hpp"
 #include "support/queue_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -20,10 +21,9 @@ using kvlane::limits;
 using kvlane::request;
 using kvlane::time_point;
 using kvlane::token_id;
+using kvlane::test::most;
 using namespace std::chrono_literals;
 using testing::HasSubstr;
-
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
 
 class QueueOutcomes : public kvlane::test::queue_fixture<> {
  protected:

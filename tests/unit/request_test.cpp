@@ -1,3 +1,5 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/request.hpp>
 
 #include <gtest/gtest.h>
@@ -6,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -26,8 +27,8 @@ using kvlane::request;
 using kvlane::round_up_to_blocks;
 using kvlane::token_id;
 using kvlane::validate;
+using kvlane::test::most;
 
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
 constexpr std::array<token_id, 8> eight_tokens{1, 2, 3, 4, 5, 6, 7, 8};
 constexpr std::array<std::uint64_t, 2> two_blocks{11, 22};
 

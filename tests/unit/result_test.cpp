@@ -14,14 +14,14 @@ using kvlane::refusal_facts;
 using kvlane::rejection;
 using kvlane::result;
 
-using owner = std::unique_ptr<int>;
+using owned_int = std::unique_ptr<int>;
 
-static_assert(!std::is_copy_constructible_v<result<owner>>, "as movable as what it holds");
-static_assert(std::is_nothrow_move_constructible_v<result<owner>>);
+static_assert(!std::is_copy_constructible_v<result<owned_int>>, "as movable as what it holds");
+static_assert(std::is_nothrow_move_constructible_v<result<owned_int>>);
 static_assert(std::is_trivially_copyable_v<result<int>>);
 static_assert(!std::is_convertible_v<result<int>, bool>, "tested, never taken for a number");
-static_assert(std::is_same_v<result<owner>::value_type, owner>);
-static_assert(std::is_same_v<decltype(*std::declval<result<owner>>()), owner&&>);
+static_assert(std::is_same_v<result<owned_int>::value_type, owned_int>);
+static_assert(std::is_same_v<decltype(*std::declval<result<owned_int>>()), owned_int&&>);
 
 TEST(Result, HoldsAValue) {
   result<int> const r = 7;
@@ -55,16 +55,16 @@ TEST(Result, ReachesIntoItsValue) {
 }
 
 TEST(Result, LetsAMoveOnlyValueOut) {
-  result<owner> r = std::make_unique<int>(5);
-  owner const out = *std::move(r);
+  result<owned_int> r = std::make_unique<int>(5);
+  owned_int const out = *std::move(r);
   ASSERT_NE(out, nullptr);
   EXPECT_EQ(*out, 5);
   EXPECT_EQ(*r, nullptr);
 }
 
 TEST(Result, MovesItsValueAlong) {
-  result<owner> from = std::make_unique<int>(5);
-  result<owner> to = std::move(from);
+  result<owned_int> from = std::make_unique<int>(5);
+  result<owned_int> to = std::move(from);
   ASSERT_TRUE(to);
   EXPECT_EQ(**to, 5);
   to = rejection{{.code = errc::cancelled}};

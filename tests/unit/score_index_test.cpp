@@ -31,11 +31,11 @@ using kvlane::test::failing_allocation;
 
 using tags = std::vector<std::uint64_t>;
 using tokens = std::vector<token_id>;
-using waiter = kvlane::test::bare_waiter<score_index::waiter>;
+using indexed_waiter = kvlane::test::bare_waiter<score_index::waiter>;
 
 constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
 
-struct arrival {
+struct newcomer {
   std::uint32_t priority = 0;
   std::uint64_t saved_cost = 0;
   std::uint64_t demand = 1;
@@ -47,28 +47,29 @@ struct arrival {
 
 /// An index with its waiters, and what is to be known of them by the rules: turn, last prompt, and saved costs as they
 /// would be if everyone were told of every change.
-class line {
+class indexed_line {
  public:
-  explicit line(ordering_options const& options = {}) : options_{options}, index_{options} {}
+  explicit indexed_line(ordering_options const& options = {}) : options_{options}, index_{options} {}
 
-  std::uint64_t join(arrival const& a) {
+  std::uint64_t join(newcomer const& a) {
     auto const tag = a.number.value_or(arrivals_ + 1);
-    auto w = std::make_unique<waiter>(kvlane::waiter_facts{.arrival = tag,
-                                                           .enqueued_turn = a.enqueued_turn.value_or(turn_),
-                                                           .demand = a.demand,
-                                                           .saved_cost = a.saved_cost,
-                                                           .tag = tag,
-                                                           .priority = a.priority},
-                                      kvlane::prompt_view{.tokens = a.prompt, .blocks = a.blocks});
+    auto w = std::make_unique<indexed_waiter>(kvlane::waiter_facts{.arrival = tag,
+                                                                   .enqueued_turn = a.enqueued_turn.value_or(turn_),
+                                                                   .demand = a.demand,
+                                                                   .saved_cost = a.saved_cost,
+                                                                   .tag = tag,
+                                                                   .priority = a.priority},
+                                              kvlane::prompt_view{.tokens = a.prompt, .blocks = a.blocks});
     index_.insert(*w);
     arrivals_ = std::max(arrivals_, tag);
     line_.emplace(tag, standing{std::move(w), std::min(a.saved_cost, kvlane::highest_saved_cost)});
     return tag;
   }
   /// Joins although so many allocations succeed and then one fails; false when it could not, and then nobody has.
-  bool join_while_memory_fails(std::uint64_t succeeding, arrival const& a) {
-    waiter w{{.arrival = arrivals_ + 1, .enqueued_turn = turn_, .saved_cost = a.saved_cost, .priority = a.priority},
-             {.tokens = a.prompt}};
+  bool join_while_memory_fails(std::uint64_t succeeding, newcomer const& a) {
+    indexed_waiter w{
+        {.arrival = arrivals_ + 1, .enqueued_turn = turn_, .saved_cost = a.saved_cost, .priority = a.priority},
+        {.tokens = a.prompt}};
     try {
       failing_allocation const fails{succeeding};
       index_.insert(w);
@@ -158,7 +159,7 @@ class line {
   [[nodiscard]] score_index& index() noexcept { return index_; }
   [[nodiscard]] std::size_t size() const noexcept { return line_.size(); }
   [[nodiscard]] std::uint64_t turn() const noexcept { return turn_; }
-  [[nodiscard]] waiter& at(std::uint64_t tag) { return *line_.at(tag).who; }
+  [[nodiscard]] indexed_waiter& at(std::uint64_t tag) { return *line_.at(tag).who; }
   [[nodiscard]] std::uint64_t anyone(std::mt19937_64& random) const {
     return std::next(line_.begin(), static_cast<std::ptrdiff_t>(random() % line_.size()))->first;
   }
@@ -166,7 +167,7 @@ class line {
 
  private:
   struct standing {
-    std::unique_ptr<waiter> who;
+    std::unique_ptr<indexed_waiter> who;
     std::uint64_t saved = 0;
   };
 
@@ -181,7 +182,7 @@ class line {
 // -- the clauses of the order, one by one
 
 TEST(ScoreIndex, OfNobodyPicksNobody) {
-  line l;
+  indexed_line l;
   EXPECT_EQ(l.pick(), 0U);
   EXPECT_EQ(l.order(), tags{});
   l.raise(tokens{}, 5);
@@ -190,7 +191,7 @@ TEST(ScoreIndex, OfNobodyPicksNobody) {
 }
 
 TEST(ScoreIndex, HigherPrioritiesGoFirstWhateverTheyScore) {
-  line l;
+  indexed_line l;
   l.join({.priority = 1});
   l.join({.priority = 0, .saved_cost = 1'000'000});
   l.join({.priority = 15});
@@ -199,7 +200,7 @@ TEST(ScoreIndex, HigherPrioritiesGoFirstWhateverTheyScore) {
 }
 
 TEST(ScoreIndex, HigherGroupingScoresGoFirstThoughFamiliesPart) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = 5, .prompt = {1, 1}});
   l.join({.saved_cost = 7, .prompt = {2, 2}});
   l.join({.saved_cost = 6, .prompt = {1, 2}});
@@ -207,7 +208,7 @@ TEST(ScoreIndex, HigherGroupingScoresGoFirstThoughFamiliesPart) {
 }
 
 TEST(ScoreIndex, AgesCountInWholeBandsRoundedUp) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
   auto const old = l.join({});
   l.pass_turns(1);
   auto const cached = l.join({.saved_cost = 41});
@@ -219,7 +220,7 @@ TEST(ScoreIndex, AgesCountInWholeBandsRoundedUp) {
 }
 
 TEST(ScoreIndex, ATurnCountsAtLeastOneForGrouping) {
-  line l{{.aging_cost_per_turn = 0, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 0, .band_turns = 4}};
   auto const old = l.join({});
   l.pass_turns(1);
   auto const cached = l.join({.saved_cost = 3});
@@ -229,7 +230,7 @@ TEST(ScoreIndex, ATurnCountsAtLeastOneForGrouping) {
 }
 
 TEST(ScoreIndex, OfEqualGroupingScoresTheHeavierFamilyGoesFirst) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {9, 9, 9}});
   l.join({.prompt = {1, 2, 3}});
   l.join({.prompt = {1, 2, 4}});
@@ -237,7 +238,7 @@ TEST(ScoreIndex, OfEqualGroupingScoresTheHeavierFamilyGoesFirst) {
 }
 
 TEST(ScoreIndex, WeightsCountThoseOfOtherScoresToo) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = 5, .prompt = {9, 1}});
   l.join({.saved_cost = 5, .prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
@@ -249,7 +250,7 @@ TEST(ScoreIndex, WeightsCountThoseOfOtherScoresToo) {
 }
 
 TEST(ScoreIndex, OfFamiliesOfOneWeightTheOneThatCameFirstGoesFirst) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {5, 1}});
   l.join({.prompt = {3, 1}});
   l.join({.prompt = {3, 2}});
@@ -261,7 +262,7 @@ TEST(ScoreIndex, OfFamiliesOfOneWeightTheOneThatCameFirstGoesFirst) {
 }
 
 TEST(ScoreIndex, AnEarlyArrivalThatComesBackLiftsItsFamily) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {5, 1}, .number = 10});
   l.join({.prompt = {3, 1}, .number = 11});
   EXPECT_EQ(l.order(), (tags{10, 11}));
@@ -274,7 +275,7 @@ TEST(ScoreIndex, AnEarlyArrivalThatComesBackLiftsItsFamily) {
 }
 
 TEST(ScoreIndex, APromptThatEndsAtANodeComesAfterItsChildren) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {1, 2, 3}});
   l.join({.prompt = {1, 2, 4, 5}});
@@ -283,7 +284,7 @@ TEST(ScoreIndex, APromptThatEndsAtANodeComesAfterItsChildren) {
 }
 
 TEST(ScoreIndex, GoesOnWithTheFamilyServedLastThoughAnotherIsHeavier) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {2, 1}});
@@ -298,7 +299,7 @@ TEST(ScoreIndex, GoesOnWithTheFamilyServedLastThoughAnotherIsHeavier) {
 }
 
 TEST(ScoreIndex, TheLastPromptLeadsAsFarAsItGoes) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 1, 1}});
   for (auto const last : {2, 2, 3}) l.join({.prompt = {1, 2, last}});
   l.join({.prompt = {1, 1, 2}});
@@ -310,13 +311,13 @@ TEST(ScoreIndex, TheLastPromptLeadsAsFarAsItGoes) {
 }
 
 TEST(ScoreIndex, WithSpreadFamiliesDoesNotStay) {
-  line l{{.spread_families = true}};
+  indexed_line l{{.spread_families = true}};
   for (auto const first : {1, 1, 2, 2}) l.join({.prompt = {first, static_cast<token_id>(l.size())}});
   EXPECT_EQ(l.admit_all(), (tags{1, 3, 2, 4}));
 }
 
 TEST(ScoreIndex, TokensComeBeforeBlocks) {
-  line l;
+  indexed_line l;
   l.join({.blocks = {1, 2}});
   l.join({.blocks = {1, 3}});
   l.join({.prompt = {1, 2}});
@@ -326,7 +327,7 @@ TEST(ScoreIndex, TokensComeBeforeBlocks) {
 }
 
 TEST(ScoreIndex, EqualPromptsGoByEffectiveScoreAndThenByArrival) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
   l.join({.prompt = {1}});
   l.join({.prompt = {1}});
   l.pass_turns(1);
@@ -335,7 +336,7 @@ TEST(ScoreIndex, EqualPromptsGoByEffectiveScoreAndThenByArrival) {
 }
 
 TEST(ScoreIndex, WithoutGroupingGoesByScoreAndArrival) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4, .group_prefixes = false}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4, .group_prefixes = false}};
   l.join({.prompt = {9, 9, 9}});
   l.join({.prompt = {1, 2, 3}});
   l.join({.prompt = {1, 2, 4}});
@@ -357,7 +358,7 @@ TEST(ScoreIndex, RefusesOptionsThatMakeNoSense) {
 // -- who fits
 
 TEST(ScoreIndex, PicksTheFirstWhoFits) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = 9, .demand = 50});
   l.join({.saved_cost = 8, .demand = 20});
   l.join({.demand = 0});
@@ -369,7 +370,7 @@ TEST(ScoreIndex, PicksTheFirstWhoFits) {
 }
 
 TEST(ScoreIndex, FitsWithinAFamilyAndAmongEqualPrompts) {
-  line l;
+  indexed_line l;
   l.join({.demand = 9, .prompt = {1, 1}});
   l.join({.demand = 8, .prompt = {1, 2}});
   l.join({.demand = 3, .prompt = {1, 2}});
@@ -382,7 +383,7 @@ TEST(ScoreIndex, FitsWithinAFamilyAndAmongEqualPrompts) {
 }
 
 TEST(ScoreIndex, AFamilyServedLastThatDoesNotFitIsPassedOver) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 1}});
   l.join({.demand = 9, .prompt = {1, 2}});
   l.join({.demand = 5, .prompt = {2, 1}});
@@ -393,7 +394,7 @@ TEST(ScoreIndex, AFamilyServedLastThatDoesNotFitIsPassedOver) {
 
 TEST(ScoreIndex, PicksNobodyBelowTheFloor) {
   for (auto const grouped : {true, false}) {
-    line l{{.group_prefixes = grouped}};
+    indexed_line l{{.group_prefixes = grouped}};
     l.join({.priority = 2, .demand = 50});
     l.join({.priority = 1, .demand = 5});
     EXPECT_EQ(l.pick(5, 1), 2U);
@@ -406,7 +407,7 @@ TEST(ScoreIndex, PicksNobodyBelowTheFloor) {
 // -- residue classes
 
 TEST(ScoreIndex, TiesBetweenWaitersOfDifferentTurnsAreDecidedByTheWalk) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
   l.join({.saved_cost = 40, .prompt = {1, 1}});
   l.pass_turns(1);
   l.join({.saved_cost = 80, .prompt = {2, 1}, .number = 100});
@@ -419,7 +420,7 @@ TEST(ScoreIndex, TiesBetweenWaitersOfDifferentTurnsAreDecidedByTheWalk) {
 }
 
 TEST(ScoreIndex, TwoWaitersSwapAndSwapBackAsTheirClassesGain) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
   l.join({.prompt = {1}});  // turn 0
   l.pass_turns(1);
   l.join({.prompt = {2}, .number = 100});                     // turn 1
@@ -434,7 +435,8 @@ TEST(ScoreIndex, TwoWaitersSwapAndSwapBackAsTheirClassesGain) {
 }
 
 TEST(ScoreIndex, ABandLargerThanAllTurnsGivesEveryAgeTheSameScore) {
-  line l{{.aging_cost_per_turn = kvlane::highest_aging_cost, .band_turns = std::numeric_limits<std::uint32_t>::max()}};
+  indexed_line l{
+      {.aging_cost_per_turn = kvlane::highest_aging_cost, .band_turns = std::numeric_limits<std::uint32_t>::max()}};
   l.join({.prompt = {1}});
   l.pass_turns(3);
   l.join({.prompt = {2}});
@@ -446,7 +448,7 @@ TEST(ScoreIndex, ABandLargerThanAllTurnsGivesEveryAgeTheSameScore) {
 }
 
 TEST(ScoreIndex, ReadmittedWorkAgesFromTheTurnInWhichItFirstCame) {
-  line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
+  indexed_line l{{.aging_cost_per_turn = 10, .band_turns = 4}};
   l.pass_turns(9);
   auto const fresh = l.join({.saved_cost = 119, .prompt = {1}});
   auto const back = l.join({.prompt = {2}, .enqueued_turn = 0});
@@ -462,12 +464,12 @@ TEST_P(ScoreIndexBands, AgreeWithSortingAtEveryTurn) {
   for (auto seed = first_seed; seed != first_seed + 12; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random{seed};
-    line l{{.aging_cost_per_turn = std::vector<std::uint64_t>{0, 1, 10, kvlane::highest_aging_cost}[seed % 4],
-            .band_turns = GetParam()}};
+    indexed_line l{{.aging_cost_per_turn = std::vector<std::uint64_t>{0, 1, 10, kvlane::highest_aging_cost}[seed % 4],
+                    .band_turns = GetParam()}};
     for (int step = 0; step != 250; ++step) {
       auto const unit = seed % 4 == 2 ? 10 * std::uint64_t{GetParam()} : 1;
       if (l.size() < 25) {
-        arrival a{.saved_cost = random() % 4 * unit, .demand = random() % 10};
+        newcomer a{.saved_cost = random() % 4 * unit, .demand = random() % 10};
         for (auto n = random() % 3; n != 0; --n) a.prompt.push_back(static_cast<token_id>(random() % 2));
         if (random() % 4 == 0) a.enqueued_turn = random() % (l.turn() + 1);
         l.join(a);
@@ -488,7 +490,7 @@ INSTANTIATE_TEST_SUITE_P(Of, ScoreIndexBands,
 // -- saved costs that change
 
 TEST(ScoreIndex, FollowsARescoredWaiter) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1}});
   l.join({.prompt = {2}});
   l.rescore(2, 1);
@@ -502,7 +504,7 @@ TEST(ScoreIndex, FollowsARescoredWaiter) {
 }
 
 TEST(ScoreIndex, EverybodyRisesWithACommonPrefix) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = 3, .prompt = {1, 2}});
   l.join({.prompt = {1, 3}});
   l.raise({1}, 10);
@@ -521,7 +523,7 @@ TEST(ScoreIndex, EverybodyRisesWithACommonPrefix) {
 }
 
 TEST(ScoreIndex, MostRiseAndTheOthersStay) {
-  line l;
+  indexed_line l;
   for (auto const last : {1, 2, 3}) l.join({.prompt = {1, last}});
   l.join({.saved_cost = 5, .prompt = {2}});
   l.raise({1}, 4);
@@ -533,7 +535,7 @@ TEST(ScoreIndex, MostRiseAndTheOthersStay) {
 }
 
 TEST(ScoreIndex, FewRiseAndTheOthersStay) {
-  line l;
+  indexed_line l;
   for (auto const first : {1, 2, 3, 4}) l.join({.prompt = {first}});
   l.raise({3}, 4);
   EXPECT_EQ(l.order(), (tags{3, 1, 2, 4}));
@@ -544,7 +546,7 @@ TEST(ScoreIndex, FewRiseAndTheOthersStay) {
 }
 
 TEST(ScoreIndex, NobodyRisesWithAPrefixThatNobodyHas) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 2}});
   l.join({.blocks = {3}});
   for (auto const& prefix : {tokens{2}, tokens{1, 3}, tokens{1, 2, 3}, tokens{3}}) l.raise(prefix, 100);
@@ -553,7 +555,7 @@ TEST(ScoreIndex, NobodyRisesWithAPrefixThatNobodyHas) {
 }
 
 TEST(ScoreIndex, APrefixThatEndsInTheMiddleOfAnEdgeRaisesThoseBelow) {
-  line l;
+  indexed_line l;
   l.join({.prompt = {1, 2, 3, 4}});
   l.join({.prompt = {1, 2, 3, 5}});
   l.join({.prompt = {1, 2}});
@@ -569,28 +571,28 @@ TEST(ScoreIndex, APrefixThatEndsInTheMiddleOfAnEdgeRaisesThoseBelow) {
 }
 
 TEST(ScoreIndex, SavedCostsStayAbove0AndBelowTheHighest) {
-  constexpr auto most = static_cast<std::int64_t>(kvlane::highest_saved_cost);
-  line l;
+  constexpr auto highest = static_cast<std::int64_t>(kvlane::highest_saved_cost);
+  indexed_line l;
   l.join({.saved_cost = 5, .prompt = {1}});
   l.join({.saved_cost = 50, .prompt = {1}});
   l.raise(tokens{}, -10);
   EXPECT_EQ(l.saved(1), 0U);
   EXPECT_EQ(l.saved(2), 40U);
-  l.raise(tokens{}, most);
+  l.raise(tokens{}, highest);
   EXPECT_EQ(l.saved(1), kvlane::highest_saved_cost);
   EXPECT_EQ(l.saved(2), kvlane::highest_saved_cost) << "40 of it are lost";
-  l.raise({1}, -most);
+  l.raise({1}, -highest);
   EXPECT_EQ(l.saved(1), 0U);
   EXPECT_EQ(l.saved(2), 0U);
   EXPECT_EQ(l.order(), (tags{1, 2}));
-  l.raise({1}, most);
+  l.raise({1}, highest);
   l.raise({1}, 1);
   EXPECT_EQ(l.saved(1), kvlane::highest_saved_cost) << "exactly the highest is allowed, one more is not";
   l.expect_as_by_rule();
 }
 
 TEST(ScoreIndex, MostAreHeldAtABoundWhileOthersStay) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = 1, .prompt = {1, 1}});
   l.join({.saved_cost = 9, .prompt = {1, 2}});
   l.join({.saved_cost = 9, .prompt = {1, 3}});
@@ -603,7 +605,7 @@ TEST(ScoreIndex, MostAreHeldAtABoundWhileOthersStay) {
 }
 
 TEST(ScoreIndex, ANewLineDoesNotRememberTheBoundsOfTheLast) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = kvlane::highest_saved_cost, .prompt = {1}});
   l.leave(1);
   l.join({.saved_cost = 7, .prompt = {1}});
@@ -616,7 +618,7 @@ TEST(ScoreIndex, ANewLineDoesNotRememberTheBoundsOfTheLast) {
 
 // -- at what cost: a waiter keeps its saved cost less what everybody's has risen by, so what it keeps tells who was moved
 
-std::vector<std::int64_t> kept_by(line& l, tags const& of) {
+std::vector<std::int64_t> kept_by(indexed_line& l, tags const& of) {
   std::vector<std::int64_t> kept;
   for (auto const tag : of) kept.push_back(l.at(tag).saved);
   return kept;
@@ -624,7 +626,7 @@ std::vector<std::int64_t> kept_by(line& l, tags const& of) {
 
 TEST(ScoreIndex, MovesThoseWhoRiseOrThoseWhoDoNotWhoeverAreFewer) {
   using kept = std::vector<std::int64_t>;
-  line l;
+  indexed_line l;
   for (auto const last : {1, 2, 3}) l.join({.prompt = {1, last}});
   l.join({.prompt = {2}});
   tags const all{1, 2, 3, 4};
@@ -640,7 +642,7 @@ TEST(ScoreIndex, MovesThoseWhoRiseOrThoseWhoDoNotWhoeverAreFewer) {
 }
 
 TEST(ScoreIndex, MovesNobodyWhileAllStayWithinTheBounds) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = kvlane::highest_saved_cost - 5});
   l.join({.saved_cost = 3});
   auto const before = kept_by(l, {1, 2});
@@ -653,7 +655,7 @@ TEST(ScoreIndex, MovesNobodyWhileAllStayWithinTheBounds) {
 }
 
 TEST(ScoreIndex, MovesNobodyOfANewLineForTheBoundsOfTheLast) {
-  line l;
+  indexed_line l;
   l.join({.saved_cost = kvlane::highest_saved_cost});
   l.join({.saved_cost = 0});
   l.leave(1);
@@ -667,7 +669,7 @@ TEST(ScoreIndex, MovesNobodyOfANewLineForTheBoundsOfTheLast) {
 }
 
 TEST(ScoreIndex, CountsNobodyWhoseInsertFoundNoMemory) {
-  line l;
+  indexed_line l;
   tags all;
   for (int i = 0; i != 8; ++i) all.push_back(l.join({.prompt = {1}}));  // as many as there is room for
   for (int i = 0; i != 20; ++i) ASSERT_FALSE(l.join_while_memory_fails(0, {.prompt = {1}}));
@@ -677,7 +679,7 @@ TEST(ScoreIndex, CountsNobodyWhoseInsertFoundNoMemory) {
 }
 
 TEST(ScoreIndex, WithoutGroupingPrefixesRaiseJustTheSame) {
-  line l{{.group_prefixes = false}};
+  indexed_line l{{.group_prefixes = false}};
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {2, 1}});
   l.join({.prompt = {2, 2}});
@@ -694,7 +696,7 @@ TEST(ScoreIndex, WithoutGroupingPrefixesRaiseJustTheSame) {
 
 TEST(ScoreIndex, StopsShowingTheLineWhenTold) {
   for (auto const grouped : {true, false}) {
-    line l{{.group_prefixes = grouped}};
+    indexed_line l{{.group_prefixes = grouped}};
     for (int i = 0; i != 5; ++i) l.join({});
     tags shown;
     l.index().for_each_in_order([&](score_index::waiter const& w) {
@@ -707,10 +709,10 @@ TEST(ScoreIndex, StopsShowingTheLineWhenTold) {
 }
 
 /// Somebody of a few families, costs and turns.
-arrival random_arrival(line const& l, std::mt19937_64& random) {
-  arrival a{.priority = static_cast<std::uint32_t>(random() % 3),
-            .saved_cost = random() % 5 == 0 ? random() % 50 : random() % 3 * 16,
-            .demand = random() % 20};
+newcomer random_arrival(indexed_line const& l, std::mt19937_64& random) {
+  newcomer a{.priority = static_cast<std::uint32_t>(random() % 3),
+             .saved_cost = random() % 5 == 0 ? random() % 50 : random() % 3 * 16,
+             .demand = random() % 20};
   if (random() % 4 == 0) {
     a.blocks.resize(random() % 4);
     for (auto& b : a.blocks) b = random() % 3 == 0 ? no_limit - random() % 2 : random() % 2;
@@ -729,12 +731,12 @@ TEST(ScoreIndex, OnlyInsertAllocates) {
   EXPECT_GT(allocations_of([] { EXPECT_NE(std::make_unique<int>(), nullptr); }), 0U) << "somebody must count";
   for (auto const grouped : {true, false}) {
     std::mt19937_64 random{seed};
-    line l{{.aging_cost_per_turn = 4, .group_prefixes = grouped}};
+    indexed_line l{{.aging_cost_per_turn = 4, .group_prefixes = grouped}};
     for (int i = 0; i != 300; ++i) {
       l.join(random_arrival(l, random));
       if (i % 6 == 5) l.admit(l.pick());
     }
-    std::vector<waiter*> all;
+    std::vector<indexed_waiter*> all;
     for (auto const tag : l.order()) all.push_back(&l.at(tag));
     auto& index = l.index();
     tokens const few{0, 1};
@@ -763,7 +765,7 @@ TEST(ScoreIndex, AnInsertThatFindsNoMemoryChangesNothing) {
   RecordProperty("seed", static_cast<int>(seed));
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937_64 random{seed};
-  line l{{.aging_cost_per_turn = 4}};
+  indexed_line l{{.aging_cost_per_turn = 4}};
   std::uint64_t failed = 0;
   for (int joined = 0; joined != 70; ++joined) {
     auto const a = random_arrival(l, random);
@@ -787,7 +789,7 @@ TEST_P(ScoreIndexOptions, AgreeWithSortingWhateverHappens) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random{seed};
     auto const crowd = 2 + random() % 40;
-    line l{GetParam()};
+    indexed_line l{GetParam()};
     for (int step = 0; step != 300; ++step) {
       auto const what = l.size() == 0 ? 0 : random() % 10;
       if (what < 4 && l.size() < crowd) {

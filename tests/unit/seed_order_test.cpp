@@ -16,7 +16,7 @@ using kvlane::departure;
 using kvlane::ordering_options;
 using kvlane::seed_order;
 
-using line = kvlane::test::policy_line<seed_order>;
+using seed_order_line = kvlane::test::policy_line<seed_order>;
 using tags = std::vector<std::uint64_t>;
 
 static_assert(kvlane::ordering_policy<seed_order>);
@@ -28,13 +28,13 @@ ordering_options spread(ordering_options options = {}) {
 }
 
 TEST(SeedOrder, OfNobodyPicksNobody) {
-  line l;
+  seed_order_line l;
   EXPECT_EQ(l.pick(), 0U);
   EXPECT_TRUE(l.order().empty());
 }
 
 TEST(SeedOrder, LetsEqualFamiliesTakeTurns) {
-  line l;
+  seed_order_line l;
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {2, 1}});
@@ -44,7 +44,7 @@ TEST(SeedOrder, LetsEqualFamiliesTakeTurns) {
 }
 
 TEST(SeedOrder, SpreadsFamiliesWhateverItIsTold) {
-  line l{{.spread_families = false}};
+  seed_order_line l{{.spread_families = false}};
   l.join({.prompt = {1, 1}});
   l.join({.prompt = {1, 2}});
   l.join({.prompt = {2, 1}});
@@ -53,7 +53,7 @@ TEST(SeedOrder, SpreadsFamiliesWhateverItIsTold) {
 }
 
 TEST(SeedOrder, WeighsOnlyThoseWhoFit) {
-  line l;
+  seed_order_line l;
   l.join({.demand = 1, .prompt = {1, 1}});
   l.join({.demand = 1, .prompt = {2, 1}});
   l.join({.demand = 99, .prompt = {2, 2}});
@@ -63,7 +63,7 @@ TEST(SeedOrder, WeighsOnlyThoseWhoFit) {
 }
 
 TEST(SeedOrder, WeighsThoseBelowTheFloorAndPicksThemNot) {
-  line l;
+  seed_order_line l;
   l.join({.priority = 1, .prompt = {1, 1}});
   l.join({.priority = 1, .prompt = {2, 1}});
   l.join({.priority = 0, .prompt = {2, 2}});
@@ -72,7 +72,7 @@ TEST(SeedOrder, WeighsThoseBelowTheFloorAndPicksThemNot) {
 }
 
 TEST(SeedOrder, FollowsARescoredWaiter) {
-  line l;
+  seed_order_line l;
   l.join({});
   l.join({});
   l.rescore(2, 1);
@@ -82,7 +82,7 @@ TEST(SeedOrder, FollowsARescoredWaiter) {
 TEST(SeedOrder, RefusesOptionsThatMakeNoSense) { EXPECT_THROW(seed_order{{.band_turns = 0}}, std::invalid_argument); }
 
 TEST(SeedOrder, StopsShowingTheLineWhenTold) {
-  line l;
+  seed_order_line l;
   l.join({});
   l.join({});
   int shown = 0;
@@ -97,7 +97,7 @@ TEST_P(SeedOrderOptions, PickTheFirstOfTheFittingCandidatesAtEveryStep) {
   for (auto seed = first_seed; seed != first_seed + 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random{seed};
-    line l{GetParam()};
+    seed_order_line l{GetParam()};
     for (int step = 0; step != 300; ++step) {
       random_event(l, random);
       ASSERT_EQ(l.order(), l.expected_order()) << "step " << step;

@@ -1,3 +1,5 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/snapshot.hpp>
 
 #include <gtest/gtest.h>
@@ -5,15 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace {
 
 using kvlane::errc;
 using kvlane::log2_histogram;
 using kvlane::outcome_counters;
-
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+using kvlane::test::most;
 
 /// The bucket that counts `value`.
 template <std::size_t Buckets>

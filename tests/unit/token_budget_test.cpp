@@ -1,17 +1,17 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/request.hpp>
 #include <kvlane/token_budget.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
 
 namespace {
 
 using kvlane::demand_of;
 using kvlane::token_budget;
-
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+using kvlane::test::most;
 
 TEST(TokenBudget, ReservesAndGivesBack) {
   token_budget budget{1024};

@@ -16,18 +16,18 @@ namespace {
 using kvlane::detail::treap_hook;
 
 /// A node that knows the size and the sum of the values of its subtree.
-struct node {
+struct summing_node {
   int key = 0;
   std::uint64_t value = 0;
-  treap_hook<node> links = {};
+  treap_hook<summing_node> links = {};
   std::size_t size = 0;
   std::uint64_t sum = 0;
 };
 
-struct traits {
-  static treap_hook<node>& hook(node& n) noexcept { return n.links; }
-  static bool before(node const& a, node const& b) noexcept { return a.key < b.key; }
-  static void aggregate(node& n) noexcept {
+struct summing_node_traits {
+  static treap_hook<summing_node>& hook(summing_node& n) noexcept { return n.links; }
+  static bool before(summing_node const& a, summing_node const& b) noexcept { return a.key < b.key; }
+  static void aggregate(summing_node& n) noexcept {
     n.size = 1;
     n.sum = n.value;
     for (auto const* const child : {n.links.left, n.links.right}) {
@@ -38,33 +38,33 @@ struct traits {
   }
 };
 
-using tree = kvlane::detail::treap<node, traits>;
+using summing_tree = kvlane::detail::treap<summing_node, summing_node_traits>;
 using kvlane::detail::treap_weights;
 
-std::vector<int> forwards(tree const& t) {
+std::vector<int> forwards(summing_tree const& t) {
   std::vector<int> keys;
-  for (auto const* n = t.first(); n != nullptr; n = tree::next(*n)) keys.push_back(n->key);
+  for (auto const* n = t.first(); n != nullptr; n = summing_tree::next(*n)) keys.push_back(n->key);
   return keys;
 }
 
-std::vector<int> backwards(tree const& t) {
+std::vector<int> backwards(summing_tree const& t) {
   std::vector<int> keys;
-  for (auto const* n = t.last(); n != nullptr; n = tree::previous(*n)) keys.push_back(n->key);
+  for (auto const* n = t.last(); n != nullptr; n = summing_tree::previous(*n)) keys.push_back(n->key);
   return keys;
 }
 
-std::size_t height(node const* n) {
-  return n == nullptr ? 0 : 1 + std::max(height(tree::left(*n)), height(tree::right(*n)));
+std::size_t height(summing_node const* n) {
+  return n == nullptr ? 0 : 1 + std::max(height(summing_tree::left(*n)), height(summing_tree::right(*n)));
 }
 
 /// Links agree, weights fall downwards, and every aggregate is that of its subtree.
-void expect_sound(node const* n) {
+void expect_sound(summing_node const* n) {
   if (n == nullptr) return;
   std::size_t size = 1;
   auto sum = n->value;
-  for (auto const* const child : {tree::left(*n), tree::right(*n)}) {
+  for (auto const* const child : {summing_tree::left(*n), summing_tree::right(*n)}) {
     if (child == nullptr) continue;
-    EXPECT_EQ(tree::parent(*child), n);
+    EXPECT_EQ(summing_tree::parent(*child), n);
     EXPECT_LE(child->links.weight, n->links.weight);
     expect_sound(child);
     size += child->size;
@@ -75,7 +75,7 @@ void expect_sound(node const* n) {
 }
 
 TEST(Treap, IsEmptyAtFirst) {
-  tree const t;
+  summing_tree const t;
   EXPECT_TRUE(t.empty());
   EXPECT_EQ(t.root(), nullptr);
   EXPECT_EQ(t.first(), nullptr);
@@ -83,9 +83,9 @@ TEST(Treap, IsEmptyAtFirst) {
 }
 
 TEST(Treap, KeepsItsNodesInOrder) {
-  std::vector<node> nodes(5);
+  std::vector<summing_node> nodes(5);
   treap_weights weights;
-  tree t;
+  summing_tree t;
   for (std::size_t i = 0; i != 5; ++i) {
     nodes[i].key = std::vector{3, 1, 5, 2, 4}[i];
     t.insert(nodes[i], weights);
@@ -98,10 +98,10 @@ TEST(Treap, KeepsItsNodesInOrder) {
 }
 
 TEST(Treap, ANodeThatWasErasedCanComeBack) {
-  node a{.key = 1};
-  node b{.key = 2};
+  summing_node a{.key = 1};
+  summing_node b{.key = 2};
   treap_weights weights;
-  tree t;
+  summing_tree t;
   t.insert(a, weights);
   t.insert(b, weights);
   t.erase(a);
@@ -115,9 +115,9 @@ TEST(Treap, ANodeThatWasErasedCanComeBack) {
 }
 
 TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
-  std::vector<node> nodes(100);
+  std::vector<summing_node> nodes(100);
   treap_weights weights;
-  tree t;
+  summing_tree t;
   for (int i = 0; i != 100; ++i) {
     nodes[static_cast<std::size_t>(i)].key = i;
     t.insert(nodes[static_cast<std::size_t>(i)], weights);
@@ -125,7 +125,7 @@ TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
   EXPECT_EQ(t.root()->sum, 0U);
   for (auto& n : nodes) {
     n.value = 7;
-    tree::refresh(n);
+    summing_tree::refresh(n);
   }
   EXPECT_EQ(t.root()->sum, 700U);
   expect_sound(t.root());
@@ -133,9 +133,9 @@ TEST(Treap, RefreshCarriesAChangeUpToTheRoot) {
 
 TEST(Treap, StaysFlatWhenNodesComeSorted) {
   constexpr std::size_t many = 1 << 16;
-  std::vector<node> nodes(many);
+  std::vector<summing_node> nodes(many);
   treap_weights weights;
-  tree t;
+  summing_tree t;
   for (std::size_t i = 0; i != many; ++i) {
     nodes[i].key = static_cast<int>(i);
     t.insert(nodes[i], weights);
@@ -145,12 +145,12 @@ TEST(Treap, StaysFlatWhenNodesComeSorted) {
 }
 
 TEST(Treap, HasTheSameShapeInEveryRun) {
-  std::vector<node> nodes(50);
-  std::vector<node> again(50);
+  std::vector<summing_node> nodes(50);
+  std::vector<summing_node> again(50);
   treap_weights weights;
   treap_weights other_weights;
-  tree t;
-  tree u;
+  summing_tree t;
+  summing_tree u;
   for (std::size_t i = 0; i != 50; ++i) {
     nodes[i].key = again[i].key = static_cast<int>(i * 37 % 50);
     t.insert(nodes[i], weights);
@@ -161,8 +161,8 @@ TEST(Treap, HasTheSameShapeInEveryRun) {
 }
 
 TEST(Treap, ManySmallTreesShareOneSourceOfWeights) {
-  std::vector<node> nodes(3000);
-  std::vector<tree> trees(30);
+  std::vector<summing_node> nodes(3000);
+  std::vector<summing_tree> trees(30);
   treap_weights weights;
   for (std::size_t i = 0; i != nodes.size(); ++i) {
     nodes[i].key = static_cast<int>(i);
@@ -174,13 +174,13 @@ TEST(Treap, ManySmallTreesShareOneSourceOfWeights) {
   }
 }
 
-TEST(Treap, IsAsLargeAsAPointer) { static_assert(sizeof(tree) == sizeof(node*)); }
+TEST(Treap, IsAsLargeAsAPointer) { static_assert(sizeof(summing_tree) == sizeof(summing_node*)); }
 
 TEST(Treap, FindsTheNodeThatIsNeitherBeforeNorAfter) {
-  std::vector<node> nodes(200);
+  std::vector<summing_node> nodes(200);
   treap_weights weights;
-  tree t;
-  auto const find = [&](int key) { return t.find([&](node const& n) { return key - n.key; }); };
+  summing_tree t;
+  auto const find = [&](int key) { return t.find([&](summing_node const& n) { return key - n.key; }); };
   EXPECT_EQ(find(0), nullptr) << "nobody is there";
   for (std::size_t i = 0; i != nodes.size(); ++i) {
     nodes[i].key = static_cast<int>(2 * (i * 71 % nodes.size()));
@@ -191,16 +191,16 @@ TEST(Treap, FindsTheNodeThatIsNeitherBeforeNorAfter) {
 }
 
 TEST(Treap, MovesWithAllItsNodes) {
-  node a{.key = 1};
-  node b{.key = 2};
+  summing_node a{.key = 1};
+  summing_node b{.key = 2};
   treap_weights weights;
-  tree from;
+  summing_tree from;
   from.insert(a, weights);
   from.insert(b, weights);
-  tree to{std::move(from)};
+  summing_tree to{std::move(from)};
   EXPECT_TRUE(from.empty());
   EXPECT_EQ(forwards(to), (std::vector{1, 2}));
-  tree assigned;
+  summing_tree assigned;
   assigned = std::move(to);
   EXPECT_TRUE(to.empty());
   EXPECT_EQ(forwards(assigned), (std::vector{1, 2}));
@@ -213,10 +213,10 @@ TEST(Treap, AgreesWithASetUnderRandomUse) {
   RecordProperty("seed", static_cast<int>(seed));
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random{seed};
-  std::vector<node> nodes(300);
+  std::vector<summing_node> nodes(300);
   for (std::size_t i = 0; i != nodes.size(); ++i) nodes[i].key = static_cast<int>(i);
   treap_weights weights;
-  tree t;
+  summing_tree t;
   std::set<int> keys;
   for (int step = 0; step != 6000; ++step) {
     auto& n = nodes[random() % nodes.size()];
@@ -229,7 +229,7 @@ TEST(Treap, AgreesWithASetUnderRandomUse) {
       keys.erase(n.key);
     } else {
       n.value = random() % 100;
-      tree::refresh(n);
+      summing_tree::refresh(n);
     }
     ASSERT_EQ(forwards(t), (std::vector<int>{keys.begin(), keys.end()})) << "step " << step;
     ASSERT_EQ(backwards(t), (std::vector<int>{keys.rbegin(), keys.rend()})) << "step " << step;

@@ -1,17 +1,17 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/detail/work_ledger.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
 
 namespace {
 
 using kvlane::highest_priority;
 using kvlane::work;
 using kvlane::detail::work_ledger;
-
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+using kvlane::test::most;
 
 TEST(WorkLedger, IsEmptyAtFirst) {
   for (std::uint32_t priority = 0; priority <= highest_priority; ++priority) {

@@ -1,9 +1,10 @@
+#include "support/extremes.hpp"
+
 #include <kvlane/work.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
 
 namespace {
 
@@ -13,8 +14,7 @@ using kvlane::work;
 using kvlane::detail::saturated;
 using kvlane::detail::wide_sum;
 using kvlane::detail::work_sum;
-
-constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+using kvlane::test::most;
 
 TEST(Work, IsNothingUnlessSaid) {
   EXPECT_EQ(work{}.prompt_tokens, 0U);
