@@ -453,7 +453,8 @@ class pair {
       } else {
         compare_refusal(std::get<rejection>(w->outcome()), other);
       }
-      require(waiters_.erase(w->tag()) == 1, "a second outcome for ", w->tag());
+      auto const tag = w->tag();  // *w goes with its entry
+      require(waiters_.erase(tag) == 1, "a second outcome for ", tag);
     }
     own_readmitted_ = 0;
     require(next == expected.ended.end(), "the model ended one more: ", next == expected.ended.end() ? 0 : next->id);
