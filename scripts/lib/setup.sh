@@ -1,14 +1,15 @@
 # Sourced by the scripts beside it: makes sure that what they need is there.
 #
-#   require_tools <what>...    commands and headers (names that end in .h or .hpp)
+#   require_tools <what>...    commands, headers (names that end in .h or .hpp), runtime libraries of clang (libclang_rt.*)
 #
 # Debian 12: what is missing is installed with apt, and nothing is asked of apt if nothing is missing. Elsewhere: it is named, and the
 # script ends with status 1.
 
-# command or header -> Debian package
+# command, header or library -> Debian package
 declare -A package_of=(
   [cmake]=cmake [ninja]=ninja-build [c++]=g++ [pkg-config]=pkg-config
-  [clang++-19]=clang-19 [clang-tidy-19]=clang-tidy-19
+  [clang++-19]=clang-19 [clang-tidy-19]=clang-tidy-19 [libclang_rt.asan]=libclang-rt-19-dev
+  [addr2line]=binutils
   [asio.hpp]=libasio-dev [nlohmann/json.hpp]=nlohmann-json3-dev [fmt/format.h]=libfmt-dev [CLI/CLI.hpp]=libcli11-dev
   [gtest/gtest.h]=libgtest-dev [gmock/gmock.h]=libgmock-dev [rapidcheck.h]=librapidcheck-dev
   [benchmark/benchmark.h]=libbenchmark-dev [valgrind]=valgrind
@@ -19,11 +20,18 @@ has_header() {
   printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | c++ -std=c++20 -E -x c++ - >/dev/null 2>&1
 }
 
+has_clang_runtime() {
+  local file="$1-$(uname -m).a"
+  # Without it, clang repeats the name it was given.
+  [ "$(clang++-19 -print-file-name="$file" 2>/dev/null)" != "$file" ]
+}
+
 missing_of() {
   local name
   for name in "$@"; do
     case "$name" in
       *.h | *.hpp) has_header "$name" || echo "$name" ;;
+      libclang_rt.*) has_clang_runtime "$name" || echo "$name" ;;
       *) command -v "$name" >/dev/null || echo "$name" ;;
     esac
   done
@@ -40,7 +48,7 @@ require_tools() {
 
   if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
   if ! is_debian_12 || { [ "${#as_root[@]}" -gt 0 ] && ! command -v sudo >/dev/null; }; then
-    printf 'Missing commands and headers: %s\n' "${missing[*]}" >&2
+    printf 'Missing: %s\n' "${missing[*]}" >&2
     echo 'Please install them and try again (on Debian 12, as root or with sudo, this script does).' >&2
     exit 1
   fi
