@@ -571,21 +571,21 @@ TEST(ScoreIndex, APrefixThatEndsInTheMiddleOfAnEdgeRaisesThoseBelow) {
 }
 
 TEST(ScoreIndex, SavedCostsStayAbove0AndBelowTheHighest) {
-  constexpr auto highest = static_cast<std::int64_t>(kvlane::highest_saved_cost);
+  constexpr auto ceiling = static_cast<std::int64_t>(kvlane::highest_saved_cost);
   indexed_line l;
   l.join({.saved_cost = 5, .prompt = {1}});
   l.join({.saved_cost = 50, .prompt = {1}});
   l.raise(tokens{}, -10);
   EXPECT_EQ(l.saved(1), 0U);
   EXPECT_EQ(l.saved(2), 40U);
-  l.raise(tokens{}, highest);
+  l.raise(tokens{}, ceiling);
   EXPECT_EQ(l.saved(1), kvlane::highest_saved_cost);
   EXPECT_EQ(l.saved(2), kvlane::highest_saved_cost) << "40 of it are lost";
-  l.raise({1}, -highest);
+  l.raise({1}, -ceiling);
   EXPECT_EQ(l.saved(1), 0U);
   EXPECT_EQ(l.saved(2), 0U);
   EXPECT_EQ(l.order(), (tags{1, 2}));
-  l.raise({1}, highest);
+  l.raise({1}, ceiling);
   l.raise({1}, 1);
   EXPECT_EQ(l.saved(1), kvlane::highest_saved_cost) << "exactly the highest is allowed, one more is not";
   l.expect_as_by_rule();
