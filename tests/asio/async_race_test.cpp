@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <thread>
 #include <utility>
@@ -126,7 +125,6 @@ TEST_F(AsyncRace, ContextsAndQueuesComeAndGo) {
   std::atomic<int> ran{0};
   for (int round = 0; round != rounds; ++round) {
     auto brief = std::make_unique<kvlane::admission_queue>(kvlane::limits{.lanes = 1, .max_waiting = 1'000});
-    std::mutex mutex;
     auto held = brief->try_admit({.kv_demand = 1});
     auto first = std::make_unique<net::io_context>();
     auto second = std::make_unique<net::io_context>();
