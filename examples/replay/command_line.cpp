@@ -150,11 +150,11 @@ std::vector<policy> policies_named(std::vector<std::string> const& names) {
   return policies;
 }
 
-engine_constants engine_of(typed const& t) {
+engine_model::engine_constants engine_of(typed const& t) {
   if (t.engine != "large" && t.engine != "a10g")
     throw usage_error{
         fmt::format("--engine: there is no engine '{}'; choose from large, a10g, and change its constants", t.engine)};
-  auto e = t.engine == "large" ? large_engine : a10g_engine;
+  auto e = t.engine == "large" ? engine_model::large_engine : engine_model::a10g_engine;
   e.decode_base_ms = t.decode_base.value_or(e.decode_base_ms);
   e.decode_per_request_ms = t.decode_request.value_or(e.decode_per_request_ms);
   e.decode_per_kv_token_us = t.decode_kv.value_or(e.decode_per_kv_token_us);

@@ -23,7 +23,7 @@ void replay_run<Policy>::start_step() {
 template <class Policy>
 std::uint64_t replay_run<Policy>::cached_tokens(job const& j) const noexcept {
   auto const all = j.kv_needed();
-  return std::min(tokens_in_blocks(j.cached_blocks, j.origin->prompt_tokens), all - std::min<std::uint64_t>(all, 1));
+  return std::min(cache_.tokens_in(j.cached_blocks, j.origin->prompt_tokens), all - std::min<std::uint64_t>(all, 1));
 }
 
 template <class Policy>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core_meter.hpp"
-#include "prefix_cache.hpp"
+#include "engine_model/prefix_cache.hpp"
 #include "recorder.hpp"
 #include "simulation.hpp"
 
@@ -28,7 +28,7 @@ class replay_run {
   replay_run(workload const& w, simulation_settings const& s, Policy policy)
       : settings_{s},
         core_{s.limits, std::move(policy)},
-        cache_{s.cache_tokens},
+        cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = prefix_block_tokens}},
         jobs_(w.requests.size()),
         record_{w.requests.size()} {
     for (std::size_t i = 0; i != jobs_.size(); ++i) {
@@ -97,7 +97,7 @@ class replay_run {
 
   simulation_settings settings_;
   core_type core_;
-  prefix_cache cache_;
+  engine_model::prefix_cache cache_;
   std::vector<job> jobs_;
   recorder record_;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine_model.hpp"
+#include "engine_model/step_costs.hpp"
 #include "statistics.hpp"
 #include "workload.hpp"
 
@@ -29,7 +29,7 @@ enum class score_updates : std::uint8_t {
 /// Everything about a run but the requests and the policy.
 struct simulation_settings {
   kvlane::limits limits = {};
-  engine_constants engine = large_engine;
+  engine_model::engine_constants engine = engine_model::large_engine;
   std::uint64_t cache_tokens = 1'000'000;
   std::uint32_t max_tokens = 2048;  ///< ceiling of every reply, and what the queue is told; at least 1
   /// What saved_cost counts for a token that is in the prefix cache. An aged turn counts 4096 by default; with 32, as many

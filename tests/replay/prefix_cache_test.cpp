@@ -1,4 +1,4 @@
-#include "prefix_cache.hpp"
+#include "engine_model/prefix_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 
 namespace {
 
-using replay::prefix_cache;
+using engine_model::prefix_cache;
 using blocks = std::vector<std::uint64_t>;
 
 TEST(PrefixCache, FindsTheLongestLeadingRun) {
-  prefix_cache cache{10'000};
+  prefix_cache cache{{.capacity_tokens = 10'000}};
   cache.insert(blocks{1, 2, 3}, 1536);
   EXPECT_EQ(cache.leading_run(blocks{1, 2, 3}), 3U);
   EXPECT_EQ(cache.leading_run(blocks{1, 2, 4}), 2U);
@@ -22,25 +22,25 @@ TEST(PrefixCache, FindsTheLongestLeadingRun) {
 }
 
 TEST(PrefixCache, ComesToTheSameRunFromAnyGuess) {
-  prefix_cache cache{10'000};
+  prefix_cache cache{{.capacity_tokens = 10'000}};
   cache.insert(blocks{1, 2, 3}, 1536);
   for (std::size_t guess = 0; guess != 7; ++guess) EXPECT_EQ(cache.leading_run(blocks{1, 2, 3, 4, 5}, guess), 3U);
 }
 
 TEST(PrefixCache, CountsTheTokensOfAPartialLastBlock) {
-  prefix_cache cache{10'000};
+  prefix_cache cache{{.capacity_tokens = 10'000}};
   cache.insert(blocks{1, 2}, 600);
   EXPECT_EQ(cache.used_tokens(), 600U);
   cache.insert(blocks{1, 2}, 600);
   EXPECT_EQ(cache.used_tokens(), 600U);
   cache.insert(blocks{1, 3}, 1024);
   EXPECT_EQ(cache.used_tokens(), 1112U);
-  EXPECT_EQ(replay::tokens_in_blocks(1, 600), 512U);
-  EXPECT_EQ(replay::tokens_in_blocks(2, 600), 600U);
+  EXPECT_EQ(cache.tokens_in(1, 600), 512U);
+  EXPECT_EQ(cache.tokens_in(2, 600), 600U);
 }
 
 TEST(PrefixCache, EvictsLeavesFirstTheLeastRecentlyUsedBeforeOthers) {
-  prefix_cache cache{4 * 512};
+  prefix_cache cache{{.capacity_tokens = 4 * 512}};
   cache.insert(blocks{1, 2}, 1024);
   cache.insert(blocks{1, 3}, 1024);
   cache.insert(blocks{4}, 512);  // full
@@ -56,7 +56,7 @@ TEST(PrefixCache, EvictsLeavesFirstTheLeastRecentlyUsedBeforeOthers) {
 }
 
 TEST(PrefixCache, UsingAPromptKeepsAllOfIt) {
-  prefix_cache cache{3 * 512};
+  prefix_cache cache{{.capacity_tokens = 3 * 512}};
   cache.insert(blocks{1, 2}, 1024);
   cache.insert(blocks{3}, 512);
   cache.insert(blocks{1, 2}, 1024);
@@ -66,7 +66,7 @@ TEST(PrefixCache, UsingAPromptKeepsAllOfIt) {
 }
 
 TEST(PrefixCache, KeepsTheBeginningOfAPromptThatIsLargerThanItself) {
-  prefix_cache cache{1100};
+  prefix_cache cache{{.capacity_tokens = 1100}};
   cache.insert(blocks{9}, 512);
   cache.insert(blocks{1, 2, 3, 4}, 2048);
   EXPECT_EQ(cache.leading_run(blocks{1, 2, 3, 4}), 2U);
@@ -74,14 +74,14 @@ TEST(PrefixCache, KeepsTheBeginningOfAPromptThatIsLargerThanItself) {
 }
 
 TEST(PrefixCache, HoldsNothingWithoutCapacity) {
-  prefix_cache cache{0};
+  prefix_cache cache{{.capacity_tokens = 0}};
   cache.insert(blocks{1}, 512);
   EXPECT_EQ(cache.leading_run(blocks{1}), 0U);
   EXPECT_EQ(cache.changes(), 0U);
 }
 
 TEST(PrefixCache, SaysWhenItHasChanged) {
-  prefix_cache cache{1024};
+  prefix_cache cache{{.capacity_tokens = 1024}};
   cache.insert(blocks{1}, 512);
   EXPECT_EQ(cache.changes(), 1U);
   cache.insert(blocks{1}, 512);
@@ -92,7 +92,7 @@ TEST(PrefixCache, SaysWhenItHasChanged) {
 
 TEST(PrefixCache, NeverHoldsMoreThanItsCapacityAndOnlyWholePrefixes) {
   std::mt19937 random{7};
-  prefix_cache cache{20 * 512};
+  prefix_cache cache{{.capacity_tokens = 20 * 512}};
   for (auto round = 0; round != 5'000; ++round) {
     // A path down a tree whose nodes have three children; the id is the number of the node.
     blocks prompt;

@@ -1,4 +1,4 @@
-#include "engine_model.hpp"
+#include "step_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace replay {
+namespace engine_model {
 
 namespace {
 
@@ -45,4 +45,4 @@ std::chrono::nanoseconds prefill_time(engine_constants const& c, std::uint64_t c
   return from_ms(c.prefill_base_ms + c.prefill_per_token_us * static_cast<double>(computed_tokens) / 1000.0);
 }
 
-}  // namespace replay
+}  // namespace engine_model

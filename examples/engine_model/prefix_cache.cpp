@@ -1,13 +1,11 @@
 #include "prefix_cache.hpp"
 
-#include "workload.hpp"
-
 #include <algorithm>
 
-namespace replay {
+namespace engine_model {
 
-std::uint64_t tokens_in_blocks(std::size_t count, std::uint64_t prompt_tokens) noexcept {
-  return std::min<std::uint64_t>(std::uint64_t{count} * prefix_block_tokens, prompt_tokens);
+std::uint64_t prefix_cache::tokens_in(std::size_t count, std::uint64_t prompt_tokens) const noexcept {
+  return std::min<std::uint64_t>(std::uint64_t{count} * size_.block_tokens, prompt_tokens);
 }
 
 std::size_t prefix_cache::leading_run(std::span<std::uint64_t const> blocks, std::size_t guess) const noexcept {
@@ -23,7 +21,7 @@ void prefix_cache::insert(std::span<std::uint64_t const> blocks, std::uint64_t p
   auto const cached = leading_run(blocks);
   for (auto const id : blocks.first(cached)) use(id, nodes_.at(id));
   for (auto i = cached; i != blocks.size(); ++i) {
-    auto const tokens = tokens_in_blocks(i + 1, prompt_tokens) - tokens_in_blocks(i, prompt_tokens);
+    auto const tokens = tokens_in(i + 1, prompt_tokens) - tokens_in(i, prompt_tokens);
     if (!make_room(tokens)) return;
     add(blocks[i], {.parent = i == 0 ? 0 : blocks[i - 1], .last_use = clock_, .tokens = tokens, .is_root = i == 0});
   }
@@ -39,7 +37,7 @@ void prefix_cache::use(std::uint64_t id, node& n) {
 
 /// Evicts until `tokens` fit. False when only what is being inserted is left.
 bool prefix_cache::make_room(std::uint64_t tokens) {
-  while (tokens > capacity_ - used_) {
+  while (tokens > size_.capacity_tokens - used_) {
     if (leaves_.empty() || leaves_.begin()->first == clock_) return false;
     evict(leaves_.begin()->second);
   }
@@ -69,4 +67,4 @@ void prefix_cache::add(std::uint64_t id, node const& n) {
   ++changes_;
 }
 
-}  // namespace replay
+}  // namespace engine_model

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace replay {
+namespace engine_model {
 
 /// What the engine's steps cost. A decode step takes
 ///
@@ -44,4 +44,4 @@ void validate(engine_constants const& c);
 /// Duration of one prefill, rounded to nanoseconds.
 [[nodiscard]] std::chrono::nanoseconds prefill_time(engine_constants const& c, std::uint64_t computed_tokens) noexcept;
 
-}  // namespace replay
+}  // namespace engine_model

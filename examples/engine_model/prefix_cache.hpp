@@ -7,29 +7,40 @@
 #include <unordered_map>
 #include <utility>
 
-namespace replay {
+namespace engine_model {
 
 /// A prefix cache: which prefix blocks the engine still has, least recently used out first, and of those only leaves. A
 /// block is evicted only when no cached block extends it, so what is cached is always whole prefixes.
 ///
-///     prefix_cache cache{1'000'000};
+///     prefix_cache cache{{.capacity_tokens = 1'000'000, .block_tokens = 512}};
 ///     cache.insert(blocks, prompt_tokens);
 ///     cache.leading_run(others);          // how many leading blocks of another prompt are there
 ///
 /// It is a store of its own beside the KV reservations of running requests: what those hold is not in it, and using a
-/// block does not pin it. An id stands for the whole prefix up to its block (the trace readers see to that).
+/// block does not pin it. An id stands for the whole prefix up to its block (whoever makes the ids sees to that).
 class prefix_cache {
  public:
-  explicit prefix_cache(std::uint64_t capacity_tokens) : capacity_{capacity_tokens} {}
+  struct size {
+    std::uint64_t capacity_tokens = 0;
+    std::uint32_t block_tokens = 512;  ///< as the Mooncake traces cut prompts; the last block of one may hold fewer
+  };
+
+  explicit prefix_cache(size const& s) : size_{s} {}
 
   /// The number of leading blocks that are cached. The search starts at `guess`, so a good one saves time.
   [[nodiscard]] std::size_t leading_run(std::span<std::uint64_t const> blocks, std::size_t guess = 0) const noexcept;
+
+  /// Whether a block is cached, and with it the whole prefix up to it.
+  [[nodiscard]] bool contains(std::uint64_t block) const noexcept { return nodes_.contains(block); }
 
   /// Uses all blocks of a prompt and caches those that are missing, evicting what was used least recently. Of a prompt
   /// larger than the cache its beginning is cached.
   void insert(std::span<std::uint64_t const> blocks, std::uint64_t prompt_tokens);
 
-  [[nodiscard]] std::uint64_t capacity_tokens() const noexcept { return capacity_; }
+  /// Tokens in the first `count` blocks of a prompt.
+  [[nodiscard]] std::uint64_t tokens_in(std::size_t count, std::uint64_t prompt_tokens) const noexcept;
+
+  [[nodiscard]] std::uint64_t capacity_tokens() const noexcept { return size_.capacity_tokens; }
   [[nodiscard]] std::uint64_t used_tokens() const noexcept { return used_; }
   /// Grows whenever a block comes or goes.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
@@ -48,7 +59,7 @@ class prefix_cache {
   void evict(std::uint64_t id);
   void add(std::uint64_t id, node const& n);
 
-  std::uint64_t capacity_;
+  size size_;
   std::uint64_t used_ = 0;
   std::uint64_t changes_ = 0;
   std::uint64_t clock_ = 0;  // one tick for each insert
@@ -56,7 +67,4 @@ class prefix_cache {
   std::set<std::pair<std::uint64_t, std::uint64_t>> leaves_;  // last use, id
 };
 
-/// Tokens in the first `count` blocks of a prompt.
-[[nodiscard]] std::uint64_t tokens_in_blocks(std::size_t count, std::uint64_t prompt_tokens) noexcept;
-
-}  // namespace replay
+}  // namespace engine_model
