@@ -24,14 +24,19 @@ class completion_task::engine_run {
   }
   engine_run(engine_run const&) = delete;
   engine_run& operator=(engine_run const&) = delete;
-  ~engine_run() { engine_.abort(lane_); }
+  ~engine_run() {
+    if (!over_) engine_.abort(lane_);
+  }
 
   [[nodiscard]] inbox& events() noexcept { return *box_; }
+  /// The engine has left the lane by itself. It must not be told to once more: the lane may be somebody else's by then.
+  void over() noexcept { over_ = true; }
   void extend(std::uint64_t room) { engine_.extend(lane_, room); }
 
  private:
   engine& engine_;
   kvlane::lane_id lane_;
+  bool over_ = false;
   std::shared_ptr<inbox> box_;  // of this run alone: what comes late from it is never taken for something else
 };
 
@@ -169,6 +174,7 @@ asio::awaitable<completion_task::run_end> completion_task::follow(engine_run& ru
       take(*token);
       publish(&slot);
     } else if (auto const* const end = std::get_if<ended>(&event)) {
+      running.over();
       end_reply(*end, slot);
       co_return run_end::done;
     } else if (grow(slot)) {
