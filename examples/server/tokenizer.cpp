@@ -19,9 +19,9 @@ kvlane::token_id id_of(std::string_view token) noexcept {
   return first_text_token + static_cast<kvlane::token_id>(hash_of(token) % ids);
 }
 
-/// Bytes of the token at the front of `text`, which is not empty. `inside`: the byte before was a letter.
-std::size_t token_length(std::string_view text, bool inside) noexcept {
-  auto const space = !inside && text.size() > 1 && text[0] == ' ' && is_letter(text[1]) ? std::size_t{1} : 0;
+/// Bytes of the token at the front of `text`, which is not empty.
+std::size_t token_length(std::string_view text) noexcept {
+  auto const space = text.size() > 1 && text[0] == ' ' && is_letter(text[1]) ? std::size_t{1} : 0;
   auto const letters = text.substr(space, letters_per_token);
   auto const count = static_cast<std::size_t>(std::ranges::find_if_not(letters, is_letter) - letters.begin());
   return count == 0 ? 1 : space + count;
@@ -30,11 +30,9 @@ std::size_t token_length(std::string_view text, bool inside) noexcept {
 }  // namespace
 
 void append_tokens(token_ids& ids, std::string_view text) {
-  auto inside = false;
   while (!text.empty()) {
-    auto const length = token_length(text, inside);
+    auto const length = token_length(text);
     ids.push_back(id_of(text.substr(0, length)));
-    inside = is_letter(text[length - 1]);
     text.remove_prefix(length);
   }
 }
