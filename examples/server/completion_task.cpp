@@ -194,7 +194,6 @@ bool completion_task::grow(kvlane::lease& slot) {
 /// Gives lane and tokens back, and goes on when there is more room; the engine has left the lane. False when it cannot.
 asio::awaitable<bool> completion_task::come_back(kvlane::lease& slot) {
   ++preempted_;
-  ++with_.counters.preemptions;
   publish(nullptr);
   if (streaming_) client_->send(comment_event("preempted: waits for KV tokens"));
   auto const box = std::make_shared<inbox>(strand_);

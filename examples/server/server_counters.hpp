@@ -23,7 +23,6 @@ class server_counters {
   std::atomic<std::uint64_t> prompt_tokens = 0;         ///< of prompts that were computed
   std::atomic<std::uint64_t> cached_prompt_tokens = 0;  ///< of these, found in the prefix cache
   std::atomic<std::uint64_t> reply_tokens = 0;
-  std::atomic<std::uint64_t> preemptions = 0;
   std::atomic<std::uint64_t> streams_broken = 0;  ///< that ended with an error after they had begun
 
  private:

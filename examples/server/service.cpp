@@ -1,6 +1,7 @@
 #include "service.hpp"
 
 #include "api_reply.hpp"
+#include "metrics_page.hpp"
 #include "pages.hpp"
 
 #include <fmt/format.h>
@@ -61,6 +62,10 @@ void service::handle(http_call const& call, std::shared_ptr<exchange> client) {
        [](service& s, http_call const&, shared_client to) { s.answer(*to, models_page(s.serving_.settings.model)); }},
       {"GET", "/health",
        [](service& s, http_call const&, shared_client to) { s.answer(*to, health_page(s.queue_.snapshot())); }},
+      {"GET", "/metrics",
+       [](service& s, http_call const&, shared_client to) {
+         to->reply_text(metrics_page(s.queue_.snapshot(), s.counters_), metrics_content_type);
+       }},
       {"GET", "/debug/queue",
        [](service& s, http_call const&, shared_client to) {
          s.answer(*to,

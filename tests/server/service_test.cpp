@@ -402,6 +402,24 @@ TEST_F(Service, ModelsAreListed) {
   EXPECT_EQ(page("/v1/models")["data"][0]["id"], "m");
 }
 
+TEST_F(Service, PrometheusSeesTheQueueAndWhatTheServerCounts) {
+  open({.lanes = 1});
+  post(10);
+  engine_.tell(0, prefilled{.cached_tokens = 8});
+  make_tokens(0, 3);
+  end(0);
+  post(2000);
+  auto const c = std::make_shared<fake_exchange>();
+  service_->handle({.method = "GET", .path = "/metrics", .body = {}, .authorization = {}, .client_timeout = {}}, c);
+  auto const& text = c->whole.value().body;
+  EXPECT_THAT(text, HasSubstr("\nkvlane_leases_released_total 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nkvlane_server_replies_total{status=\"200\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nkvlane_server_replies_total{status=\"400\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nkvlane_server_prompt_tokens_total 10\n"));
+  EXPECT_THAT(text, HasSubstr("\nkvlane_server_prompt_tokens_cached_total 8\n"));
+  EXPECT_THAT(text, HasSubstr("\nkvlane_server_reply_tokens_total 3\n"));
+}
+
 TEST_F(Service, WhatIsNotThereIsNotFound) {
   open({.lanes = 1});
   EXPECT_THAT(page("/v2/models", 404)["error"]["message"], HasSubstr("there is no /v2/models"));
