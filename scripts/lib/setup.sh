@@ -14,6 +14,7 @@ declare -A package_of=(
   [gtest/gtest.h]=libgtest-dev [gmock/gmock.h]=libgmock-dev [rapidcheck.h]=librapidcheck-dev
   [benchmark/benchmark.h]=libbenchmark-dev [valgrind]=valgrind
   [prometheus/collectable.h]=prometheus-cpp-dev [promtool]=prometheus
+  [restinio/all.hpp]=librestinio-dev
 )
 
 has_header() {
