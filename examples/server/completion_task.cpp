@@ -1,7 +1,6 @@
 #include "completion_task.hpp"
 
-#include "async_admit.hpp"
-
+#include <kvlane/asio.hpp>
 #include <kvlane/token_limit.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>
