@@ -25,6 +25,25 @@ json json_of(token_usage const& u) {
           {"prompt_tokens_details", {{"cached_tokens", u.cached_tokens}}}};
 }
 
+/// A choice with one member of its own, `what`.
+json choice_of(json const& what, json const& why) {
+  json choice{{"index", 0}};
+  choice.update(what);
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = why;
+  return choice;
+}
+
+json chunk_of(reply_writer::heading const& h, std::string const& id, json const& choice) {
+  json chunk{{"id", id},
+             {"object", h.kind == api::chat ? "chat.completion.chunk" : "text_completion"},
+             {"created", h.created},
+             {"model", h.model},
+             {"choices", json::array({choice})}};
+  if (h.with_usage) chunk["usage"] = nullptr;
+  return chunk;
+}
+
 }  // namespace
 
 reply_writer::reply_writer(heading h)
@@ -32,67 +51,38 @@ reply_writer::reply_writer(heading h)
       id_{fmt::format("{}-{}", heading_.kind == api::chat ? "chatcmpl" : "cmpl", heading_.number)} {}
 
 std::string reply_writer::whole(std::string_view text, finish_reason why, token_usage const& usage) const {
-  json choice{{"index", 0}};
-  if (heading_.kind == api::chat)
-    choice["message"] = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
-  else
-    choice["text"] = text;
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = name_of(why);
+  auto const what = heading_.kind == api::chat
+                        ? json{{"message", {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}}}}
+                        : json{{"text", text}};
   return dump({{"id", id_},
                {"object", heading_.kind == api::chat ? "chat.completion" : "text_completion"},
                {"created", heading_.created},
                {"model", heading_.model},
-               {"choices", json::array({choice})},
+               {"choices", json::array({choice_of(what, name_of(why))})},
                {"usage", json_of(usage)}});
-}
-
-std::string reply_writer::event_with(std::string_view text, std::optional<finish_reason> why) const {
-  json choice{{"index", 0}};
-  if (heading_.kind == api::text)
-    choice["text"] = text;
-  else if (why)
-    choice["delta"] = json::object();
-  else
-    choice["delta"] = {{"content", text}};
-  choice["logprobs"] = nullptr;
-  choice["finish_reason"] = why ? json(name_of(*why)) : json(nullptr);
-  json chunk{{"id", id_},
-             {"object", heading_.kind == api::chat ? "chat.completion.chunk" : "text_completion"},
-             {"created", heading_.created},
-             {"model", heading_.model},
-             {"choices", json::array({choice})}};
-  if (heading_.with_usage) chunk["usage"] = nullptr;
-  return event_of(chunk);
 }
 
 std::string reply_writer::first_event() const {
   if (heading_.kind == api::text) return {};
-  json const choice{{"index", 0},
-                    {"delta", {{"role", "assistant"}, {"content", ""}}},
-                    {"logprobs", nullptr},
-                    {"finish_reason", nullptr}};
-  json chunk{{"id", id_},
-             {"object", "chat.completion.chunk"},
-             {"created", heading_.created},
-             {"model", heading_.model},
-             {"choices", json::array({choice})}};
-  if (heading_.with_usage) chunk["usage"] = nullptr;
-  return event_of(chunk);
+  return event_of(chunk_of(heading_, id_, choice_of({{"delta", {{"role", "assistant"}, {"content", ""}}}}, nullptr)));
 }
 
-std::string reply_writer::text_event(std::string_view text) const { return event_with(text, std::nullopt); }
+std::string reply_writer::text_event(std::string_view text) const {
+  auto const what = heading_.kind == api::chat ? json{{"delta", {{"content", text}}}} : json{{"text", text}};
+  return event_of(chunk_of(heading_, id_, choice_of(what, nullptr)));
+}
 
-std::string reply_writer::last_event(finish_reason why) const { return event_with("", why); }
+std::string reply_writer::last_event(finish_reason why) const {
+  auto const what = heading_.kind == api::chat ? json{{"delta", json::object()}} : json{{"text", ""}};
+  return event_of(chunk_of(heading_, id_, choice_of(what, name_of(why))));
+}
 
 std::string reply_writer::usage_event(token_usage const& usage) const {
   if (!heading_.with_usage) return {};
-  return event_of({{"id", id_},
-                   {"object", heading_.kind == api::chat ? "chat.completion.chunk" : "text_completion"},
-                   {"created", heading_.created},
-                   {"model", heading_.model},
-                   {"choices", json::array()},
-                   {"usage", json_of(usage)}});
+  auto chunk = chunk_of(heading_, id_, nullptr);
+  chunk["choices"] = json::array();
+  chunk["usage"] = json_of(usage);
+  return event_of(chunk);
 }
 
 std::string comment_event(std::string_view text) { return fmt::format(": {}\n\n", text); }

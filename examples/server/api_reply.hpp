@@ -6,7 +6,6 @@
 #include <kvlane/http.hpp>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,8 +44,6 @@ class reply_writer {
   [[nodiscard]] std::string usage_event(token_usage const& usage) const;
 
  private:
-  [[nodiscard]] std::string event_with(std::string_view text, std::optional<finish_reason> why) const;
-
   heading heading_;
   std::string id_;
 };

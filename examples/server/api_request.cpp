@@ -28,6 +28,17 @@ struct refused {
   throw refused{{.status = 400, .message = fmt::format("{} {}", param, what), .param = param, .code = {}}};
 }
 
+/// A value as an error names it: small, whatever a client sends.
+std::string shown(json const& value) {
+  return value.is_number() || value.is_boolean() ? value.dump() : value.type_name();
+}
+
+std::string shortened(std::string text) {
+  constexpr std::size_t most = 100;
+  if (text.size() > most) text.replace(most, std::string::npos, "...");
+  return text;
+}
+
 /// The field, unless it is absent or null.
 json const* find(json const& object, char const* name) {
   auto const at = object.find(name);
@@ -49,7 +60,7 @@ std::optional<std::uint32_t> read_count(json const& object, char const* name, st
     refuse(name, fmt::format("is a {}; a whole number is needed",
                              field->is_number() ? "number with a fraction" : field->type_name()));
   if (!field->is_number_unsigned() || field->get<std::uint64_t>() < least)
-    refuse(name, fmt::format("is {}; at least {} is needed", field->dump(), least));
+    refuse(name, fmt::format("is {}; at least {} is needed", shown(*field), least));
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
   return static_cast<std::uint32_t>(std::min(field->get<std::uint64_t>(), most));
 }
@@ -76,10 +87,11 @@ void check_model(json const& body, std::string_view model) {
   auto const* const field = find(body, "model");
   if (field == nullptr) refuse("model", fmt::format("is missing; this server has '{}'", model));
   if (auto const asked = read_text(*field, "model"); asked != model)
-    throw refused{{.status = 404,
-                   .message = fmt::format("the model '{}' does not exist; this server has '{}'", asked, model),
-                   .param = "model",
-                   .code = "model_not_found"}};
+    throw refused{
+        {.status = 404,
+         .message = fmt::format("the model '{}' does not exist; this server has '{}'", shortened(asked), model),
+         .param = "model",
+         .code = "model_not_found"}};
 }
 
 /// Refuses what this server does not do and what a client would miss in the reply.
@@ -92,7 +104,7 @@ void check_unsupported(json const& body) {
   }
   for (auto const* const name : {"n", "best_of"})
     if (auto const* const field = find(body, name); field != nullptr && *field != 1)
-      refuse(name, fmt::format("is {}; this server makes 1 choice", field->dump()));
+      refuse(name, fmt::format("is {}; this server makes 1 choice", shown(*field)));
 }
 
 role read_role(json const& message, std::string const& path) {
@@ -103,7 +115,7 @@ role read_role(json const& message, std::string const& path) {
   if (name == "user") return role::user;
   if (name == "assistant") return role::assistant;
   if (name == "tool") return role::tool;
-  refuse(path + ".role", fmt::format("is '{}'; system, developer, user, assistant or tool is needed", name));
+  refuse(path + ".role", fmt::format("is '{}'; system, developer, user, assistant or tool is needed", shortened(name)));
 }
 
 /// A string, or a list of parts that are text.
@@ -145,7 +157,7 @@ token_ids read_token_list(json const& list) {
   ids.reserve(list.size());
   for (auto const& id : list) {
     if (!id.is_number_integer() || id < 0 || id >= token_id_end)
-      refuse("prompt", fmt::format("has the token {}; ids from 0 to {} are needed", id.dump(), token_id_end - 1));
+      refuse("prompt", fmt::format("has the token {}; ids from 0 to {} are needed", shown(id), token_id_end - 1));
     ids.push_back(id.get<kvlane::token_id>());
   }
   return ids;

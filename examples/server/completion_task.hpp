@@ -14,10 +14,12 @@
 #include <asio/awaitable.hpp>
 #include <asio/cancellation_signal.hpp>
 
-#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace server {
