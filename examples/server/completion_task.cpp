@@ -14,30 +14,6 @@
 
 namespace server {
 
-/// A generation on the lane of a lease. Dies before the lease does, so the engine is off the lane when it is given back.
-class completion_task::engine_run {
- public:
-  engine_run(engine& e, generation g, std::shared_ptr<inbox> box) : engine_{e}, lane_{g.lane}, box_{std::move(box)} {
-    engine_.start(std::move(g), [box = box_](engine_event event) { box->post(std::move(event)); });
-  }
-  engine_run(engine_run const&) = delete;
-  engine_run& operator=(engine_run const&) = delete;
-  ~engine_run() {
-    if (!over_) engine_.abort(lane_);
-  }
-
-  [[nodiscard]] inbox& events() noexcept { return *box_; }
-  /// The engine has left the lane by itself. It must not be told to once more: the lane may be somebody else's by then.
-  void over() noexcept { over_ = true; }
-  void extend(std::uint64_t room) { engine_.extend(lane_, room); }
-
- private:
-  engine& engine_;
-  kvlane::lane_id lane_;
-  bool over_ = false;
-  std::shared_ptr<inbox> box_;  // of this run alone: what comes late from it is never taken for something else
-};
-
 namespace {
 
 std::int64_t seconds_since_1970() {
@@ -145,7 +121,7 @@ asio::awaitable<void> completion_task::serve(kvlane::lease slot) {
       g.max_tokens = max_tokens_ - g.reply_so_far;
       g.room = slot.tokens();
       g.ends_at_max_tokens = request_.ignore_eos;
-      engine_run running{with_.engine, std::move(g), std::make_shared<inbox>(strand_)};
+      engine_run running{with_.engine, std::move(g), std::make_shared<task_mailbox>(strand_)};
       end = co_await follow(running, slot);
     }
     if (end == run_end::done) co_return;
@@ -194,17 +170,16 @@ asio::awaitable<bool> completion_task::come_back(kvlane::lease& slot) {
   ++preempted_;
   publish(nullptr);
   if (streaming_) client_->send(comment_event("preempted: waits for KV tokens"));
-  auto const box = std::make_shared<inbox>(strand_);
+  auto const box = std::make_shared<task_mailbox>(strand_);
   kvlane::ticket place;
   auto asked = request_now();
   asked.max_wait.reset();
-  auto outcome = with_.queue.readmit(std::move(slot), asked, place, [box](kvlane::admission a) {
-    box->post(std::make_shared<kvlane::admission>(std::move(a)));
-  });
+  auto outcome =
+      with_.queue.readmit(std::move(slot), asked, place, [box](kvlane::admission a) { box->post(std::move(a)); });
   while (!outcome) {
-    auto const m = co_await box->next(with_.settings.keep_alive);
+    auto m = co_await box->next(with_.settings.keep_alive);
     if (m) {
-      outcome = std::move(*std::get<std::shared_ptr<kvlane::admission>>(*m));
+      outcome = std::get<kvlane::admission>(std::move(*m));
     } else if (given_up()) {
       place.cancel();
       give_up();

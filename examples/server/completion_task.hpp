@@ -2,14 +2,13 @@
 
 #include "api_reply.hpp"
 #include "api_request.hpp"
+#include "engine_run.hpp"
 #include "exchange.hpp"
-#include "mailbox.hpp"
 #include "serving.hpp"
 
 #include <kvlane/lease.hpp>
 #include <kvlane/rejection.hpp>
 #include <kvlane/request.hpp>
-#include <kvlane/result.hpp>
 
 #include <asio/awaitable.hpp>
 #include <asio/cancellation_signal.hpp>
@@ -20,7 +19,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace server {
 
@@ -55,9 +53,6 @@ class completion_task : public std::enable_shared_from_this<completion_task> {
   [[nodiscard]] std::uint64_t tag() const noexcept { return tag_; }
 
  private:
-  using message = std::variant<engine_event, std::shared_ptr<kvlane::admission>>;
-  using inbox = mailbox<message>;
-  class engine_run;
   enum class run_end : std::uint8_t { done, given_up, out_of_room };
 
   asio::awaitable<void> run();
