@@ -190,13 +190,15 @@ void read_stream_options(json const& body, completion_request& r) {
   r.include_usage = read_flag(*options, "include_usage", "stream_options.include_usage");
 }
 
-/// Whole seconds; the client cuts fractions off, so 0 stands for less than 1.
+/// How long to wait for a client that gives up after `text` seconds: a little less, so that it still hears the refusal. Its
+/// clock has begun before ours. Whole seconds; the client cuts fractions off, so 0 stands for less than 1.
 std::optional<kvlane::duration> read_timeout(std::string const& text) {
   constexpr std::uint32_t most = 12 * 3600;
+  constexpr auto for_the_way = std::chrono::milliseconds{200};
   std::uint32_t seconds = 0;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return std::chrono::seconds{std::clamp(seconds, std::uint32_t{1}, most)};
+  return std::chrono::seconds{std::clamp(seconds, std::uint32_t{1}, most)} - for_the_way;
 }
 
 std::uint64_t read_flow(json const& body, http_call const& call) {
