@@ -2,10 +2,10 @@
 
 #include "activity.hpp"
 #include "connections.hpp"
+#include "event_stream.hpp"
 
 #include <restinio/all.hpp>
 
-#include <optional>
 #include <utility>
 
 namespace server {
@@ -51,8 +51,8 @@ restinio::http_status_line_t status_line(int status) {
 /// The exchange over a RESTinio connection.
 class http_exchange final : public exchange {
  public:
-  http_exchange(restinio::request_handle_t request, std::shared_ptr<void> busy)
-      : request_{std::move(request)}, busy_{std::move(busy)} {}
+  http_exchange(restinio::request_handle_t request, std::shared_ptr<void> busy, asio::any_io_executor executor)
+      : request_{std::move(request)}, busy_{std::move(busy)}, executor_{std::move(executor)} {}
 
   [[nodiscard]] std::shared_ptr<departure_bell> const& bell() const noexcept { return bell_; }
 
@@ -70,18 +70,18 @@ class http_exchange final : public exchange {
   }
 
   void begin_stream() override {
-    stream_.emplace(request_->create_response<restinio::chunked_output_t>(status_line(200)));
-    stream_->append_header("Content-Type", "text/event-stream; charset=utf-8");
-    stream_->append_header("Cache-Control", "no-cache");
-    stream_->flush();
+    auto response = request_->create_response<restinio::chunked_output_t>(status_line(200));
+    response.append_header("Content-Type", "text/event-stream; charset=utf-8");
+    response.append_header("Cache-Control", "no-cache");
+    stream_ = std::make_shared<event_stream>(std::move(response), executor_);
+    stream_->begin();
   }
-  void send(std::string events) override {
-    stream_->append_chunk(std::move(events));
-    stream_->flush();
-  }
+  void send(std::string events) override { stream_->send(events); }
   void end_stream() override {
-    finish(*stream_);
+    bell_->silence();
+    stream_->end(std::move(busy_));
     stream_.reset();
+    request_.reset();
   }
 
   void when_gone(std::function<void()> gone) override { bell_->when_gone(std::move(gone)); }
@@ -94,8 +94,7 @@ class http_exchange final : public exchange {
     response.append_header("Content-Type", content_type);
     return response;
   }
-  template <class Response>
-  void finish(Response& response) {
+  void finish(whole_response& response) {
     bell_->silence();
     // Busy until the last byte has been written, or never will be.
     response.done([busy = std::move(busy_)](auto const&) {});
@@ -104,8 +103,9 @@ class http_exchange final : public exchange {
 
   restinio::request_handle_t request_;
   std::shared_ptr<void> busy_;
+  asio::any_io_executor executor_;
   std::shared_ptr<departure_bell> bell_ = std::make_shared<departure_bell>();
-  std::optional<restinio::response_builder_t<restinio::chunked_output_t>> stream_;
+  std::shared_ptr<event_stream> stream_;
 };
 
 http_call call_of(restinio::request_t const& request) {
@@ -125,9 +125,10 @@ http_call call_of(restinio::request_t const& request) {
 
 struct http_front::state {
   state(asio::io_context& context, listen_settings const& s, service& behind)
-      : server{restinio::external_io_context(context), [&](auto& settings) { configure(settings, s, behind); }} {}
+      : server{restinio::external_io_context(context),
+               [&](auto& settings) { configure(settings, s, behind, context); }} {}
 
-  void configure(auto& settings, listen_settings const& s, service& behind) {
+  void configure(auto& settings, listen_settings const& s, service& behind, asio::io_context& context) {
     settings.address(s.address)
         .port(s.port)
         .acceptor_post_bind_hook([this](asio::ip::tcp::acceptor& a) { port = a.local_endpoint().port(); })
@@ -138,8 +139,8 @@ struct http_front::state {
         .read_next_http_message_timelimit(std::chrono::minutes{5})
         .incoming_http_msg_limits(restinio::incoming_http_msg_limits_t{}.max_body_size(largest_body))
         .connection_state_listener(std::make_shared<close_listener>(close_listener{open_connections}))
-        .request_handler([this, &behind](restinio::request_handle_t const& request) {
-          auto const client = std::make_shared<http_exchange>(request, busy.begin());
+        .request_handler([this, &behind, &context](restinio::request_handle_t const& request) {
+          auto const client = std::make_shared<http_exchange>(request, busy.begin(), context.get_executor());
           open_connections->add(request->connection_id(), client->bell());
           behind.handle(call_of(*request), client);
           return restinio::request_accepted();
