@@ -79,6 +79,8 @@ json read_body(std::string const& body) {
                    .message = fmt::format("the body is not JSON: look at byte {}", error.byte),
                    .param = {},
                    .code = {}}};
+  } catch (json::out_of_range const&) {  // a number; other JSON can be anything
+    throw refused{{.status = 400, .message = "the body has a number that is too large", .param = {}, .code = {}}};
   }
   throw refused{{.status = 400, .message = "the body is JSON, but not an object", .param = {}, .code = {}}};
 }

@@ -148,6 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(bad_input{api::chat, "", 400, "", "the body is not JSON: look at byte 1"},
                     bad_input{api::chat, "{\"model\": \"m\",}", 400, "", "the body is not JSON: look at byte 15"},
                     bad_input{api::chat, "{\"model\": \"\xff\"}", 400, "", "the body is not JSON: look at byte 12"},
+                    bad_input{api::chat, R"({"max_tokens": 1e400})", 400, "",
+                              "the body has a number that is too large"},
                     bad_input{api::chat, "[1]", 400, "", "the body is JSON, but not an object"}));
 
 INSTANTIATE_TEST_SUITE_P(
