@@ -91,8 +91,8 @@ int serve(command const& c, console const& where) {
                status = cannot_serve;
                context.stop();
              });
-  std::vector<std::jthread> helpers;
-  for (auto i = 1U; i != c.threads; ++i) helpers.emplace_back([&context] { context.run(); });
+  std::vector<std::jthread> others;
+  for (auto i = 1U; i != c.threads; ++i) others.emplace_back([&context] { context.run(); });
   context.run();
   return status;
 }
