@@ -48,8 +48,9 @@ class place_in_line : public core_waiter<Policy>, public deferred_call {
     if (owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// Whose lease it will get. Set under the lock, with a share of the queue's state if it was granted.
-  void bind(lease_owner& owner) noexcept { owner_ = &owner; }
+  /// Whose lease it will get. Set under the lock, with a share of the queue's state if it was granted. False when it was
+  /// set before.
+  bool bind(lease_owner& owner) noexcept { return std::exchange(owner_, &owner) == nullptr; }
 
   /// Its outcome as the value to hand over, once.
   [[nodiscard]] admission take_outcome() noexcept {

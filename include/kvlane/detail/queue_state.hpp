@@ -69,6 +69,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
     /// Lets others in while something is prepared. Deliveries wait until the end.
     template <class F>
     decltype(auto) unlocked(F&& f) {
+      bind_ended();
       lock_.unlock();
       struct relock {
         std::unique_lock<Mutex>& lock;
@@ -109,6 +110,15 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
         for (auto* w = ended_.front(); w != nullptr; w = outcomes::next(*w))
           if (auto& end = static_cast<place*>(w)->end; end.sequence == 0)
             end = {++state_->sequence_, depth(), capacity(), state_->core_.predicted_wait(w->priority())};
+    }
+    /// For all who have left the line, before anybody can see that they have.
+    void bind_ended() noexcept {
+      for (auto* w = ended_.front(); w != nullptr; w = outcomes::next(*w)) {
+        auto& p = *static_cast<place*>(w);
+        if (!p.bind(*state_)) continue;
+        if (p.at_once()) p.left_line();
+        if (w->granted() != nullptr) share();
+      }
     }
     void finish() noexcept;
     void deliver() noexcept;
@@ -333,11 +343,7 @@ void queue_state<Policy, Observer, Mutex, Clock>::transaction::finish() noexcept
       if (last) delete &s;
       return;
     }
-  for (auto* w = ended_.front(); w != nullptr; w = outcomes::next(*w)) {
-    static_cast<place*>(w)->bind(s);
-    if (static_cast<place*>(w)->at_once()) static_cast<place*>(w)->left_line();
-    if (w->granted() != nullptr) share();
-  }
+  bind_ended();
   number_ended();
   if (idle && !s.was_idle_) note([] { return events::idle{}; });
   s.was_idle_ = idle;
