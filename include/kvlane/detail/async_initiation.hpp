@@ -43,8 +43,9 @@ class admit_on {
 
   template <class Handler, class Queue>
   void operator()(Handler&& handler, Queue* queue, request const& r) const {
+    auto const executor = executor_;  // a coroutine may go on elsewhere before `start` returns, and this with it
     std::decay_t<Handler> own(std::forward<Handler>(handler));
-    async_operation<Net, std::decay_t<Handler>, Executor>::start(std::move(own), executor_, *queue, r);
+    async_operation<Net, std::decay_t<Handler>, Executor>::start(std::move(own), executor, *queue, r);
   }
 
  private:
