@@ -3,6 +3,7 @@
 #include <kvlane/detail/async_place.hpp>
 #include <kvlane/detail/async_room.hpp>
 #include <kvlane/detail/async_rooms.hpp>
+#include <kvlane/detail/callback_loop.hpp>
 #include <kvlane/fwd.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/rejection.hpp>
@@ -71,11 +72,13 @@ class async_operation final : public async_waiter, public parked_operation {
   /// allocator and executors throw: then the handler is destroyed, and the request has left no trace
   template <class Queue>
   static void start(Handler&& handler, IoExecutor const& io_executor, Queue& queue, request const& r) {
+    // Callbacks that this causes wait until nothing here needs a context any more: one of them might destroy it.
+    callback_loop::deferral const later;
     // All that is associated with the handler is read before the handler moves.
     auto const slot = Net::cancellation_slot(handler);
     owner op{make(std::move(handler), io_executor)};
     auto const place = op->place_;  // may outlive the operation
-    op->sit(&queue, io_executor);
+    if (!op->sit(&queue, io_executor)) return;
     // Before anybody can take the waiter out of line: whoever does shall not have to touch the slot.
     if (slot.is_connected()) cancellable(slot, place);
     room_use const io_room{*op->io_room()};
@@ -88,17 +91,21 @@ class async_operation final : public async_waiter, public parked_operation {
 
   void refuse(rejection const& why) noexcept override { hand_over(why); }
   void abandon() noexcept override {
-    departure const leaving{*this};
+    departure leaving{*this};
+    leaving.land_io();  // the handler might own that context
     destroy();
   }
   void launch() noexcept override {
     try {
       post();
     } catch (...) {
-      own_room_->park(*this, Net::for_timer(*executor_));
+      own_room_->park(*this, *executor_);
     }
   }
-  void drop() noexcept override { destroy(); }
+  void drop() noexcept override {
+    place_->settled();
+    destroy();
+  }
 
  private:
   using room_list = std::array<room*, 2>;
@@ -106,8 +113,8 @@ class async_operation final : public async_waiter, public parked_operation {
   /// For as long as it has not joined the line.
   struct undo {
     void operator()(async_operation* op) const noexcept {
-      op->leave_rooms();
-      op->destroy();
+      op->take_off();
+      op->abandon();
     }
   };
   using owner = std::unique_ptr<async_operation, undo>;
@@ -118,14 +125,19 @@ class async_operation final : public async_waiter, public parked_operation {
    public:
     explicit departure(async_operation& op) noexcept : rooms_{op.rooms_} {
       op.leave_rooms();
-      io_work_.swap(op.io_work_);
+      if (op.io_work_) io_work_.emplace(std::move(*op.io_work_));  // not swapped: an executor need not be assignable
+      op.io_work_.reset();
     }
     departure(departure const&) = delete;
     departure& operator=(departure const&) = delete;
     ~departure() {
+      land_io();
+      if (rooms_[0] != nullptr) rooms_[0]->land();
+    }
+    /// Nothing is left to do in the I/O context. (Where that is the handler's, there is only one room.)
+    void land_io() noexcept {
       io_work_.reset();
-      for (auto* r : rooms_)
-        if (r != nullptr) r->land();
+      if (auto* const r = std::exchange(rooms_[1], nullptr)) r->land();
     }
 
    private:
@@ -233,13 +245,16 @@ class async_operation final : public async_waiter, public parked_operation {
 
   // -- rooms
 
-  void sit(void const* queue, IoExecutor const& io_executor) {
+  /// False when one of its contexts is being destroyed.
+  [[nodiscard]] bool sit(void const* queue, IoExecutor const& io_executor) {
     auto& own_context = Net::context(*executor_);
     auto& io_context = Net::context(io_executor);
     for (auto& s : seats_) s.place = &place_;
-    rooms_[0] = own_room_ = &Net::template use_service<async_rooms<Net>>(own_context).enter(queue, seats_[0]);
-    if (&own_context == &io_context) return;
-    rooms_[1] = &Net::template use_service<async_rooms<Net>>(io_context).enter(queue, seats_[1]);
+    rooms_[0] = own_room_ = Net::template use_service<async_rooms<Net>>(own_context).enter(queue, seats_[0]);
+    if (own_room_ == nullptr) return false;
+    if (&own_context == &io_context) return true;
+    rooms_[1] = Net::template use_service<async_rooms<Net>>(io_context).enter(queue, seats_[1]);
+    return rooms_[1] != nullptr;
   }
   [[nodiscard]] room* io_room() const noexcept { return rooms_[1] != nullptr ? rooms_[1] : rooms_[0]; }
   void take_off() noexcept {
@@ -269,11 +284,15 @@ class async_operation final : public async_waiter, public parked_operation {
   }
   void run() {
     place_->settled();
+    std::unique_ptr<async_operation, destroyer> self{this};  // also if moving the handler throws
     auto handler = std::move(handler_);
     auto outcome = std::move(outcome_);
-    destroy();
+    self.reset();
     std::move(handler)(std::move(outcome));
   }
+  struct destroyer {
+    void operator()(async_operation* op) const noexcept { op->destroy(); }
+  };
   void destroy() noexcept {
     auto allocator = allocator_;
     this->~async_operation();

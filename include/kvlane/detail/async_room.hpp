@@ -91,6 +91,7 @@ class async_room {
   }
 
   /// Keeps an operation that could not be posted, to try again when the next one leaves, and soon in any case.
+  /// \param executor the one to make a timer for, should there be none
   template <class Executor>
   void park(parked_operation& p, Executor const& executor) noexcept {
     std::lock_guard const lock{mutex_};
@@ -98,7 +99,7 @@ class async_room {
     (first_parked_ == nullptr ? first_parked_ : last_parked_->next_parked) = &p;
     last_parked_ = &p;
     try {
-      make_timer(executor);
+      make_timer(Net::for_timer(executor));
       if (kvlane::saturating_add(std::chrono::steady_clock::now(), pause) < rings_at_) arm(armed_for_, pause);
     } catch (...) {
       // There is no memory for a timer either. Whoever leaves next will try.
@@ -120,20 +121,16 @@ class async_room {
     timer_.reset();
   }
 
-  /// Whether nobody sits here, is parked or in flight.
-  [[nodiscard]] bool idle() noexcept {
+  /// Whether nobody refers to the room any more, the timer included.
+  [[nodiscard]] bool unused() noexcept {
     std::lock_guard const lock{mutex_};
-    return first_ == nullptr && first_parked_ == nullptr && in_flight_.load(std::memory_order_acquire) == 0;
-  }
-  /// Whether a timer still refers to the room.
-  [[nodiscard]] bool rings() noexcept {
-    std::lock_guard const lock{mutex_};
-    return waits_begun_ != waits_ended_;
+    return nobody_is_here() && waits_begun_ == waits_ended_;
   }
 
  private:
   using timer_type = typename Net::steady_timer;
   static constexpr std::chrono::milliseconds pause{10};
+  static constexpr auto latest = time_point::max() - duration{1};  // that a timer rings: `max` is never
 
   /// What the timer calls. Only the latest wait counts: an earlier one may be on its way already when it is cancelled.
   struct bell {
@@ -141,9 +138,20 @@ class async_room {
     std::uint64_t wait;
     template <class Error>
     void operator()(Error const&) const {
+      room->take_off();  // what it does may leave the room unused, to be freed meanwhile
       room->ring(wait);
+      room->land();
     }
   };
+
+  /// None sits here, is parked or in flight.
+  [[nodiscard]] bool nobody_is_here() const noexcept {
+    return first_ == nullptr && first_parked_ == nullptr && in_flight_.load(std::memory_order_acquire) == 0;
+  }
+  [[nodiscard]] bool idle() noexcept {
+    std::lock_guard const lock{mutex_};
+    return nobody_is_here();
+  }
 
   void unlink(async_seat& s) noexcept {
     (s.before == nullptr ? first_ : s.before->after) = s.after;
@@ -192,9 +200,11 @@ class async_room {
   void make_timer(Executor const& executor) {
     if (!timer_) timer_.emplace(executor);
   }
+  /// If it throws, the wait before it has been given up all the same. Its bell is on its way then and arms again.
   void arm(time_point deadline, duration wait) {
     rings_at_ = armed_for_ = time_point::max();
-    auto const at = kvlane::saturating_add(std::chrono::steady_clock::now(), wait);
+    if (first_parked_ != nullptr) wait = std::min<duration>(wait, pause);
+    auto const at = std::min(kvlane::saturating_add(std::chrono::steady_clock::now(), wait), latest);
     timer_->expires_at(at);
     timer_->async_wait(bell{this, waits_begun_ + 1});
     ++waits_begun_;
@@ -213,7 +223,7 @@ class async_room {
   void ring(std::uint64_t wait) noexcept {
     std::unique_lock lock{mutex_};
     ++waits_ended_;
-    if (wait != waits_begun_ || rings_at_ == time_point::max()) return;
+    if (wait != waits_begun_) return;
     rings_at_ = armed_for_ = time_point::max();
     auto const owner = owner_;
     launch_parked(lock);
