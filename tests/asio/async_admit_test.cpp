@@ -1,6 +1,7 @@
 // What async_admit promises to every handler: where it runs, when, and what it gets.
 
 #include "support/async_fixture.hpp"
+#include "support/calling_observer.hpp"
 
 #include <kvlane/error.hpp>
 #include <kvlane/ordering/fcfs.hpp>
@@ -246,6 +247,51 @@ TEST_F(AsyncAdmit, LongChainsOfCoroutinesNeedNoStack) {
   EXPECT_EQ(served, many);
 }
 
+/// Notices when it is copied after its end.
+struct tattling_executor {
+  net::io_context* context;
+  bool volatile alive = true;
+  explicit tattling_executor(net::io_context& c) noexcept : context{&c} {}
+  tattling_executor(tattling_executor const& other) noexcept : context{other.context} {
+    EXPECT_TRUE(other.alive) << "copied after its end";
+  }
+  tattling_executor& operator=(tattling_executor const&) = delete;
+  ~tattling_executor() { alive = false; }
+  template <class F>
+  void execute(F&& f) const {
+    net::post(*context, std::forward<F>(f));
+  }
+  [[nodiscard]] net::execution_context& query(net::execution::context_t) const noexcept { return *context; }
+  [[nodiscard]] static constexpr net::execution::blocking_t::never_t query(net::execution::blocking_t) noexcept {
+    return net::execution::blocking.never;
+  }
+  [[nodiscard]] tattling_executor require(net::execution::blocking_t::never_t) const noexcept { return *this; }
+  bool operator==(tattling_executor const& other) const noexcept { return context == other.context; }
+};
+
+TEST_F(AsyncAdmit, ACoroutineMayGoOnBeforeTheCallThatStartedTheOperationReturns) {
+  // What was passed to async_admit lies in the frame of the coroutine, and is gone then.
+  kvlane::test::calling_observer observer;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::test::calling_observer> watched{{}, {}, observer};
+  auto running = watched.try_admit({.kv_demand = 1});
+  bool went_on = false;
+  observer.when_queued([&] {
+    running->release();
+    context.poll();
+    EXPECT_TRUE(went_on);
+  });
+  net::co_spawn(
+      context,
+      [&]() -> net::awaitable<void> {
+        co_await async_admit(tattling_executor{context}, watched, {.kv_demand = 1, .max_wait = std::chrono::hours{1}},
+                             net::use_awaitable);
+        went_on = true;
+      },
+      net::detached);
+  context.run();
+  EXPECT_TRUE(went_on);
+}
+
 #endif
 
 // -- when something throws
@@ -263,6 +309,24 @@ TEST_F(AsyncAdmit, WhatThrowsWhileJoiningLeavesNoTrace) {
   EXPECT_EQ(witness.use_count(), 1) << "the handler was not destroyed";
   EXPECT_EQ(cramped.snapshot().waiting, 0U);
   EXPECT_EQ(context.run(), 0U) << "the context still has work";
+}
+
+TEST_F(AsyncAdmit, AHandlerThatThrowsWhileItIsMovedLosesNoLease) {
+  struct fragile_handler {
+    std::shared_ptr<bool> breaks = std::make_shared<bool>(false);
+    fragile_handler() = default;
+    fragile_handler(fragile_handler&& other) : breaks{other.breaks} {
+      if (*breaks) throw std::runtime_error{"moved"};
+    }
+    void operator()(admission const&) const { FAIL(); }
+  };
+  fragile_handler handler;
+  auto const breaks = handler.breaks;
+  async_admit(context, queue, {.kv_demand = 1}, std::move(handler));
+  *breaks = true;
+  EXPECT_THROW(context.run(), std::runtime_error);
+  EXPECT_EQ(breaks.use_count(), 2) << "the handler was not destroyed";
+  EXPECT_EQ(queue.snapshot().lanes_busy, 0U);
 }
 
 TEST_F(AsyncAdmit, WhatTheHandlerThrowsComesOutOfRun) {

@@ -1,6 +1,7 @@
 // Per-operation cancellation: exactly one outcome, whoever is faster, and nothing is lost.
 
 #include "support/async_fixture.hpp"
+#include "support/calling_observer.hpp"
 
 #include <kvlane/error.hpp>
 #include <kvlane/ordering/fcfs.hpp>
@@ -148,6 +149,28 @@ TEST_F(AsyncCancel, ASignalThatIsKeptKeepsNoPlaceInLine) {
     async_admit(context, brief, {.kv_demand = 1}, net::bind_cancellation_slot(signal.slot(), keep()));
     running = {};
     context.run();
+    outcomes.clear();
+  }
+  EXPECT_EQ(counted.use_count(), 1) << "the state of the queue still lives in the slot";
+}
+
+TEST_F(AsyncCancel, NorDoesOneOfAnOperationWhoseOutcomeCameWhileItStarted) {
+  struct counting_policy : kvlane::fcfs {
+    explicit counting_policy(std::shared_ptr<int> c = {}) : alive{std::move(c)} {}
+    std::shared_ptr<int> alive;
+  };
+  auto const counted = std::make_shared<int>(0);
+  {
+    kvlane::test::calling_observer observer;
+    kvlane::basic_admission_queue<counting_policy, kvlane::test::calling_observer> watched{
+        {}, counting_policy{counted}, observer};
+    auto running = watched.try_admit({.kv_demand = 1});
+    observer.when_queued([&] {
+      running->release();
+      context.poll();
+      EXPECT_EQ(outcomes.size(), 1U);
+    });
+    async_admit(context, watched, {.kv_demand = 1}, net::bind_cancellation_slot(signal.slot(), keep()));
     outcomes.clear();
   }
   EXPECT_EQ(counted.use_count(), 1) << "the state of the queue still lives in the slot";

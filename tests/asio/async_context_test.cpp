@@ -1,6 +1,7 @@
 // Contexts that go while somebody waits in them, or while a hand-over is on its way to them.
 
 #include "support/async_fixture.hpp"
+#include "support/calling_observer.hpp"
 #include "support/scripted_executor.hpp"
 
 #include <kvlane/error.hpp>
@@ -10,8 +11,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <latch>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -107,6 +110,62 @@ TEST_F(AsyncContext, CoroutinesThatWaitAreDestroyedWithTheirContext) {
 }
 #endif
 
+TEST_F(AsyncContext, ACallbackMayDestroyItWhileAnOperationStarts) {
+  kvlane::manual_clock clock;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::null_observer, std::mutex, kvlane::manual_clock> slow{
+      {.lanes = 1}, {}, {}, clock};
+  auto const running = slow.try_admit({.kv_demand = 1});
+  kvlane::ticket place;
+  ASSERT_FALSE(slow.enqueue({.kv_demand = 1, .max_wait = 1s}, place, [&](admission const&) { brief.reset(); }));
+  clock.advance(2s);  // the one who comes next has it told that its time is over
+  async_admit(*brief, slow, {.kv_demand = 1}, unheard());
+  EXPECT_FALSE(brief);
+  EXPECT_TRUE(handlers_are_gone());
+  EXPECT_EQ(slow.snapshot().waiting, 0U);
+}
+
+TEST_F(AsyncContext, SoMayACallbackOfOneWhoMovesUpWhenAnOperationIsCancelled) {
+  kvlane::admission_queue strict{{.lanes = 2, .max_overtakes = 0}};
+  auto const running = strict.try_admit({.kv_demand = 1});
+  net::cancellation_signal signal;
+  auto const all = strict.current_limits().kv_capacity;
+  async_admit(*brief, strict, {.kv_demand = all}, net::bind_cancellation_slot(signal.slot(), unheard()));
+  kvlane::ticket place;
+  ASSERT_FALSE(strict.enqueue({.kv_demand = 1}, place, [&](admission const&) { brief.reset(); }));
+  signal.emit(net::cancellation_type::total);
+  EXPECT_FALSE(brief);
+  EXPECT_TRUE(handlers_are_gone());
+}
+
+TEST_F(AsyncContext, WhatDiesWithItMayStartSomethingNewThere) {
+  // Operations in queues of their own, so that the context has to remember each.
+  struct starts_more {
+    net::io_context* context;
+    std::vector<std::unique_ptr<kvlane::admission_queue>>* queues;
+    std::shared_ptr<int> life;
+    starts_more(net::io_context& c, std::vector<std::unique_ptr<kvlane::admission_queue>>& q, std::shared_ptr<int> l)
+        : context{&c}, queues{&q}, life{std::move(l)} {}
+    starts_more(starts_more&& other) noexcept
+        : context{std::exchange(other.context, nullptr)}, queues{other.queues}, life{std::move(other.life)} {}
+    ~starts_more() {
+      if (context == nullptr) return;
+      for (auto& q : *queues) async_admit(*context, *q, {.kv_demand = 1}, [l = life](admission const&) { FAIL(); });
+    }
+    void operator()(admission const&) const { FAIL(); }
+  };
+  std::vector<std::unique_ptr<kvlane::admission_queue>> queues;
+  std::vector<admission> held;
+  for (int i = 0; i != 20; ++i) {
+    queues.push_back(std::make_unique<kvlane::admission_queue>());
+    held.push_back(queues.back()->try_admit({.kv_demand = 1}));
+  }
+  async_admit(*brief, queue, {.kv_demand = 1}, starts_more{*brief, queues, life});  // dies on its way to its handler
+  async_admit(*brief, queue, {.kv_demand = 1}, starts_more{*brief, queues, life});  // dies in line
+  brief.reset();
+  EXPECT_TRUE(handlers_are_gone());
+  held.clear();  // nobody is left to be told
+}
+
 // -- two contexts: one waits, the handler runs in the other
 
 TEST_F(AsyncContext, TheHandlersContextMayGoFirst) {
@@ -138,7 +197,108 @@ TEST_F(AsyncContext, AHandOverOutlivesTheContextThatWaited) {
   EXPECT_EQ(outcomes.size(), 2U);
 }
 
+TEST_F(AsyncContext, AHandlerMayOwnTheContextThatWaited) {
+  auto const running = take();
+  auto io = std::make_shared<net::io_context>();
+  async_admit(*io, queue, {.kv_demand = 1, .max_wait = 1h},
+              net::bind_executor(brief->get_executor(), [io, life = life](admission const&) { FAIL(); }));
+  std::weak_ptr const waited = io;
+  io.reset();
+  brief.reset();
+  EXPECT_TRUE(waited.expired());
+  EXPECT_TRUE(handlers_are_gone());
+}
+
 // -- hand-overs in flight
+
+/// For threads that are in the middle of something which another one, that destroys a context, has to wait for: had it not
+/// waited, it would be done by the end of this.
+void give_others_time() {
+  for (int i = 0; i != 10'000; ++i) std::this_thread::yield();
+}
+
+TEST_F(AsyncContext, WaitsForAnOutcomeThatIsKnownWhileTheQueueIsStillAtWork) {
+  kvlane::manual_clock clock;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::null_observer, std::mutex, kvlane::manual_clock> slow{
+      {.lanes = 1}, {}, {}, clock};
+  auto const running = slow.try_admit({.kv_demand = 1});
+  async_admit(*brief, slow, {.kv_demand = 1, .max_wait = 1h}, unheard());
+  clock.advance(2h);
+  std::atomic<bool> context_is_gone{false};
+  std::jthread destroying;
+  // Copied with the queue unlocked, when the other one has been found overdue and not been told yet.
+  struct slow_to_copy {
+    std::function<void()> meanwhile;
+    explicit slow_to_copy(std::function<void()> f) : meanwhile{std::move(f)} {}
+    slow_to_copy(slow_to_copy const& other) { other.meanwhile(); }
+    void operator()(admission const&) const {}
+  };
+  slow_to_copy const completion{[&] {
+    destroying = std::jthread{[&] {
+      brief.reset();
+      context_is_gone = true;
+    }};
+    give_others_time();
+    EXPECT_FALSE(context_is_gone);
+  }};
+  kvlane::ticket place;
+  EXPECT_FALSE(slow.enqueue({.kv_demand = 1}, place, completion));
+  destroying.join();
+  EXPECT_TRUE(handlers_are_gone());
+}
+
+TEST_F(AsyncContext, WaitsForACancellationThatIsJustTakingPlace) {
+  struct calling_clock {
+    std::shared_ptr<std::function<void()>> call = std::make_shared<std::function<void()>>();
+    kvlane::time_point operator()() const noexcept {
+      if (auto const f = std::exchange(*call, nullptr)) f();
+      return std::chrono::steady_clock::now();
+    }
+  };
+  calling_clock clock;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::null_observer, std::mutex, calling_clock> watched{
+      {.lanes = 1}, {}, {}, clock};
+  auto const running = watched.try_admit({.kv_demand = 1});
+  net::cancellation_signal signal;
+  async_admit(*brief, watched, {.kv_demand = 1}, net::bind_cancellation_slot(signal.slot(), unheard()));
+  std::atomic<bool> context_is_gone{false};
+  std::jthread destroying;
+  // Read by the thread that cancels, when it has the place in hand and the request is still in line.
+  *clock.call = [&] {
+    destroying = std::jthread{[&] {
+      brief.reset();
+      context_is_gone = true;
+    }};
+    give_others_time();
+    EXPECT_FALSE(context_is_gone);
+  };
+  signal.emit(net::cancellation_type::total);
+  destroying.join();
+  EXPECT_TRUE(handlers_are_gone());
+}
+
+TEST_F(AsyncContext, WaitsForTheThreadThatStartsAnOperationThoughItsHandlerHasRun) {
+  kvlane::test::calling_observer observer;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::test::calling_observer> watched{
+      {.lanes = 1}, {}, observer};
+  auto running = watched.try_admit({.kv_demand = 1});
+  std::atomic<bool> context_is_gone{false};
+  std::jthread destroying;
+  bool ran = false;
+  observer.when_queued([&] {
+    running->release();
+    brief->poll();
+    EXPECT_TRUE(ran);
+    destroying = std::jthread{[&] {
+      brief.reset();
+      context_is_gone = true;
+    }};
+    give_others_time();
+    EXPECT_FALSE(context_is_gone);
+  });
+  async_admit(*brief, watched, {.kv_demand = 1, .max_wait = 1h}, [&](admission const&) { ran = true; });
+  destroying.join();
+}
 
 TEST_F(AsyncContext, WaitsForAHandOverThatIsJustTakingPlace) {
   auto running = take();
@@ -148,7 +308,7 @@ TEST_F(AsyncContext, WaitsForAHandOverThatIsJustTakingPlace) {
   executor.says().before_passing_on = [&] {
     // From here on the context is being destroyed. Had it not waited, it would be gone by the time of the post.
     handing_over.count_down();
-    for (int i = 0; i != 10'000; ++i) std::this_thread::yield();
+    give_others_time();
     EXPECT_FALSE(context_is_gone);
   };
   async_admit(executor, queue, {.kv_demand = 1}, unheard());

@@ -1,6 +1,8 @@
 // Deadlines are kept by the context that waits. Where a test says an hour it would take one, if the timer were not stopped.
 
 #include "support/async_fixture.hpp"
+#include "support/calling_observer.hpp"
+#include "support/scripted_executor.hpp"
 
 #include <kvlane/error.hpp>
 
@@ -8,8 +10,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <future>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -131,12 +135,81 @@ TEST_F(AsyncDeadline, AQueueThatComesWhereAnotherLayIsServedToo) {
 TEST_F(AsyncDeadline, AStrandThatIsBusyDoesNotHoldUpTheTimer) {
   auto const running = take();
   auto const strand = net::make_strand(context);
-  async_admit(strand, queue, {.kv_demand = 1, .max_wait = 1ms}, net::bind_executor(context.get_executor(), keep()));
-  net::post(strand, [&] {
-    while (outcomes.empty()) context.run_one();  // a handler that goes on until the deadline has been kept elsewhere
-  });
+  std::promise<void> kept;
+  async_admit(strand, queue, {.kv_demand = 1, .max_wait = 1ms},
+              net::bind_executor(context.get_executor(), [&](admission a) {
+                outcomes.push_back(std::move(a));
+                kept.set_value();
+              }));
+  // A handler that goes on until the deadline has been kept, by another thread and outside of the strand.
+  net::post(strand, [&] { EXPECT_EQ(kept.get_future().wait_for(10s), std::future_status::ready); });
+  std::thread another{[&] { context.run(); }};
   context.run();
+  another.join();
   EXPECT_EQ(refusal(), errc::timed_out);
+}
+
+TEST_F(AsyncDeadline, TheTimerIsNoWorkWhateverExecutorIsPassed) {
+  auto running = take();
+  async_admit(net::require(context.get_executor(), net::execution::outstanding_work.tracked), queue,
+              {.kv_demand = 1, .max_wait = 1h}, keep());
+  running.release();
+  context.run_for(10s);
+  EXPECT_TRUE(context.stopped());
+}
+
+TEST_F(AsyncDeadline, AnOutcomeThatComesWhileTheOperationStartsLeavesNoTimer) {
+  kvlane::test::calling_observer observer;
+  kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::test::calling_observer> watched{
+      {.lanes = 1}, {}, observer};
+  auto running = watched.try_admit({.kv_demand = 1});
+  observer.when_queued([&] { running->release(); });
+  async_admit(context, watched, {.kv_demand = 1, .max_wait = 1h}, [](admission const& a) { EXPECT_TRUE(a); });
+  context.run_for(10s);
+  EXPECT_TRUE(context.stopped());
+}
+
+TEST_F(AsyncDeadline, OneAtTheEndOfTimeDoesNotKeepTheContextRunning) {
+  auto running = take();
+  async_admit(context, queue, {.kv_demand = 1, .deadline = kvlane::time_point::max() - kvlane::duration{1}}, keep());
+  running.release();
+  context.run_for(10s);
+  EXPECT_TRUE(context.stopped()) << "the timer was not stopped";
+}
+
+TEST_F(AsyncDeadline, ACallbackOfOneThatIsOverMayAskAnotherQueue) {
+  // The other queue is new to the context, which forgets the one that nobody waits in any more, and is just ringing.
+  kvlane::manual_clock clock;
+  using slow_queue =
+      kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::null_observer, std::mutex, kvlane::manual_clock>;
+  slow_queue first{{.lanes = 1}, {}, {}, clock};
+  slow_queue second{{.lanes = 1}, {}, {}, clock};
+  auto const running = first.try_admit({.kv_demand = 1});
+  kvlane::ticket over;
+  kvlane::ticket later;
+  ASSERT_FALSE(first.enqueue({.kv_demand = 1, .max_wait = 1ms}, over,
+                             [&](admission const&) { async_admit(context, second, {.kv_demand = 1}, keep()); }));
+  ASSERT_FALSE(first.enqueue({.kv_demand = 1, .max_wait = 1h}, later, [](admission const&) {}));
+  async_admit(context, first, {.kv_demand = 1, .max_wait = 1ms}, keep());
+  clock.advance(1ms);
+  context.run_for(10s);
+  EXPECT_EQ(outcomes.size(), 2U);
+}
+
+TEST_F(AsyncDeadline, AContextForgetsQueuesThatAreGoneAndNotTooEarly) {
+  kvlane::test::scripted_executor const executor{context};
+  for (int i = 0; i != 100; ++i) {
+    kvlane::admission_queue brief;
+    auto running = brief.try_admit({.kv_demand = 1});
+    async_admit(executor, brief, {.kv_demand = 1, .max_wait = 1h}, keep());
+    running->release();
+    // The timer has been stopped, and its last call is still to come, when the next queue is asked.
+    kvlane::admission_queue next;
+    async_admit(executor, next, {.kv_demand = 1}, keep());
+    run_ready();
+    outcomes.clear();
+  }
+  EXPECT_LT(executor.copies(), 20) << "there are still timers for queues that are gone";
 }
 
 TEST_F(AsyncDeadline, WithAManualClockWaitsAreMeasuredByIt) {

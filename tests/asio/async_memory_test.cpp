@@ -6,8 +6,13 @@
 #include "support/counted_allocator.hpp"
 #include "support/scripted_executor.hpp"
 
+#include <kvlane/error.hpp>
+#include <kvlane/ordering/fcfs.hpp>
+
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -129,6 +134,91 @@ TEST_F(AsyncMemory, OrWhenTheNextOneLeaves) {
   EXPECT_EQ(executor.says().taken, 3) << "the first was not tried again";
   context.run();
   EXPECT_EQ(outcomes.size(), 3U);
+}
+
+TEST_F(AsyncMemory, SoonAlsoWhenADeadlineIsFarAway) {
+  auto running = take();
+  scripted_executor const executor{context};
+  async_admit(executor, queue, {.kv_demand = 1}, keep());
+  executor.says().refusing = 1;
+  running.release();
+  async_admit(context, queue, {.kv_demand = 1, .max_wait = 1h}, keep());  // sets the timer
+  while (outcomes.empty() && context.run_one_for(10s) != 0) {
+  }
+  EXPECT_EQ(outcomes.size(), 1U) << "it waits for the timer of somebody else";
+  outcomes.clear();
+  context.run();
+}
+
+/// Too large to fit into any_io_executor, which the timer needs, without allocating.
+struct large_executor {
+  scripted_executor small;
+  std::array<char, 200> rest{};
+  template <class F>
+  void execute(F&& f) const {
+    small.execute(std::forward<F>(f));
+  }
+  [[nodiscard]] net::execution_context& query(net::execution::context_t c) const noexcept { return small.query(c); }
+  [[nodiscard]] static constexpr net::execution::blocking_t::never_t query(net::execution::blocking_t) noexcept {
+    return net::execution::blocking.never;
+  }
+  [[nodiscard]] large_executor require(net::execution::blocking_t::never_t) const noexcept { return *this; }
+  bool operator==(large_executor const& other) const noexcept { return small == other.small; }
+};
+
+TEST_F(AsyncMemory, AHandOverIsTriedAgainAlsoIfThereIsNoMemoryForATimer) {
+  auto running = take();
+  large_executor const executor{scripted_executor{context}};
+  async_admit(executor, queue, {.kv_demand = 1}, keep());
+  executor.small.says().refusing = 1;
+  {
+    failing_allocation const fail{0};
+    running.release();
+  }
+  EXPECT_EQ(executor.small.says().taken, 0);
+  async_admit(context, queue, {.kv_demand = 1'000'000}, keep());
+  context.run();
+  EXPECT_EQ(outcomes.size(), 2U);
+}
+
+TEST_F(AsyncMemory, ACallThatFailsLeavesTheDeadlinesOfOthersInForce) {
+  auto const running = take();
+  bool done = false;
+  for (std::uint64_t nth = 0; !done; ++nth) {
+    ASSERT_LT(nth, 100U) << "it never succeeds";
+    async_admit(context, queue, {.kv_demand = 1, .max_wait = 3ms}, keep());
+    try {
+      failing_allocation const fail{nth};
+      async_admit(context, queue, {.kv_demand = 1, .max_wait = 2ms}, keep());
+      done = true;
+    } catch (std::bad_alloc const&) {
+    }
+    context.restart();
+    context.run_for(10s);
+    ASSERT_EQ(outcomes.size(), done ? 2U : 1U) << "nth = " << nth;
+    EXPECT_EQ(refusal(), kvlane::errc::timed_out);
+    outcomes.clear();
+  }
+}
+
+TEST_F(AsyncMemory, AParkedHandOverThatDiesKeepsNoPlaceInLine) {
+  struct counting_policy : kvlane::fcfs {
+    explicit counting_policy(std::shared_ptr<int> c = {}) : alive{std::move(c)} {}
+    std::shared_ptr<int> alive;
+  };
+  auto const counted = std::make_shared<int>(0);
+  net::cancellation_signal signal;
+  {
+    kvlane::basic_admission_queue<counting_policy> watched{{.lanes = 1}, counting_policy{counted}};
+    auto running = watched.try_admit({.kv_demand = 1});
+    net::io_context brief;
+    scripted_executor const executor{brief};
+    async_admit(executor, watched, {.kv_demand = 1},
+                net::bind_cancellation_slot(signal.slot(), [](admission const&) { FAIL(); }));
+    executor.says().refusing = 1'000'000;
+    running->release();
+  }
+  EXPECT_EQ(counted.use_count(), 1) << "the state of the queue still lives in the slot";
 }
 
 TEST_F(AsyncMemory, AParkedHandOverDiesWithItsContext) {

@@ -23,6 +23,8 @@ class scripted_executor {
   explicit scripted_executor(net::io_context& context) : context_{&context}, script_{std::make_shared<script>()} {}
 
   [[nodiscard]] script& says() const noexcept { return *script_; }
+  /// How many there are of it, itself included.
+  [[nodiscard]] long copies() const noexcept { return script_.use_count(); }
 
   template <class F>
   void execute(F&& f) const {
