@@ -27,6 +27,10 @@ using kvlane::async_admit;
 using kvlane::test::scripted_executor;
 using namespace std::chrono_literals;
 
+void give_others_time() {
+  for (int i = 0; i != 10'000; ++i) std::this_thread::yield();
+}
+
 class AsyncContext : public kvlane::test::AsyncAdmit {
  protected:
   std::optional<net::io_context> brief{std::in_place};
@@ -37,6 +41,22 @@ class AsyncContext : public kvlane::test::AsyncAdmit {
     return [life = life](admission const&) { FAIL() << "the handler ran"; };
   }
   [[nodiscard]] bool handlers_are_gone() const { return life.use_count() == 1; }
+
+  /// For a thread in the middle of something that the end of the context has to wait for: had it not waited, the context
+  /// would be gone by the time this returns.
+  void destroy_it_meanwhile() {
+    destroying = std::jthread{[this] {
+      destroying_has_begun.count_down();
+      brief.reset();
+      brief_is_gone = true;
+    }};
+    destroying_has_begun.wait();
+    give_others_time();
+    EXPECT_FALSE(brief_is_gone);
+  }
+  std::latch destroying_has_begun{1};
+  std::atomic<bool> brief_is_gone{false};
+  std::jthread destroying;
 };
 
 TEST_F(AsyncContext, TakesItsWaitersOutOfLineWhenItGoes) {
@@ -211,12 +231,6 @@ TEST_F(AsyncContext, AHandlerMayOwnTheContextThatWaited) {
 
 // -- hand-overs in flight
 
-/// For threads that are in the middle of something which another one, that destroys a context, has to wait for: had it not
-/// waited, it would be done by the end of this.
-void give_others_time() {
-  for (int i = 0; i != 10'000; ++i) std::this_thread::yield();
-}
-
 TEST_F(AsyncContext, WaitsForAnOutcomeThatIsKnownWhileTheQueueIsStillAtWork) {
   kvlane::manual_clock clock;
   kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::null_observer, std::mutex, kvlane::manual_clock> slow{
@@ -224,8 +238,6 @@ TEST_F(AsyncContext, WaitsForAnOutcomeThatIsKnownWhileTheQueueIsStillAtWork) {
   auto const running = slow.try_admit({.kv_demand = 1});
   async_admit(*brief, slow, {.kv_demand = 1, .max_wait = 1h}, unheard());
   clock.advance(2h);
-  std::atomic<bool> context_is_gone{false};
-  std::jthread destroying;
   // Copied with the queue unlocked, when the other one has been found overdue and not been told yet.
   struct slow_to_copy {
     std::function<void()> meanwhile;
@@ -233,14 +245,7 @@ TEST_F(AsyncContext, WaitsForAnOutcomeThatIsKnownWhileTheQueueIsStillAtWork) {
     slow_to_copy(slow_to_copy const& other) { other.meanwhile(); }
     void operator()(admission const&) const {}
   };
-  slow_to_copy const completion{[&] {
-    destroying = std::jthread{[&] {
-      brief.reset();
-      context_is_gone = true;
-    }};
-    give_others_time();
-    EXPECT_FALSE(context_is_gone);
-  }};
+  slow_to_copy const completion{[this] { destroy_it_meanwhile(); }};
   kvlane::ticket place;
   EXPECT_FALSE(slow.enqueue({.kv_demand = 1}, place, completion));
   destroying.join();
@@ -261,17 +266,8 @@ TEST_F(AsyncContext, WaitsForACancellationThatIsJustTakingPlace) {
   auto const running = watched.try_admit({.kv_demand = 1});
   net::cancellation_signal signal;
   async_admit(*brief, watched, {.kv_demand = 1}, net::bind_cancellation_slot(signal.slot(), unheard()));
-  std::atomic<bool> context_is_gone{false};
-  std::jthread destroying;
   // Read by the thread that cancels, when it has the place in hand and the request is still in line.
-  *clock.call = [&] {
-    destroying = std::jthread{[&] {
-      brief.reset();
-      context_is_gone = true;
-    }};
-    give_others_time();
-    EXPECT_FALSE(context_is_gone);
-  };
+  *clock.call = [this] { destroy_it_meanwhile(); };
   signal.emit(net::cancellation_type::total);
   destroying.join();
   EXPECT_TRUE(handlers_are_gone());
@@ -282,19 +278,12 @@ TEST_F(AsyncContext, WaitsForTheThreadThatStartsAnOperationThoughItsHandlerHasRu
   kvlane::basic_admission_queue<kvlane::cache_aware, kvlane::test::calling_observer> watched{
       {.lanes = 1}, {}, observer};
   auto running = watched.try_admit({.kv_demand = 1});
-  std::atomic<bool> context_is_gone{false};
-  std::jthread destroying;
   bool ran = false;
   observer.when_queued([&] {
     running->release();
     brief->poll();
     EXPECT_TRUE(ran);
-    destroying = std::jthread{[&] {
-      brief.reset();
-      context_is_gone = true;
-    }};
-    give_others_time();
-    EXPECT_FALSE(context_is_gone);
+    destroy_it_meanwhile();
   });
   async_admit(*brief, watched, {.kv_demand = 1, .max_wait = 1h}, [&](admission const&) { ran = true; });
   destroying.join();

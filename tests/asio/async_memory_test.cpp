@@ -201,6 +201,23 @@ TEST_F(AsyncMemory, ACallThatFailsLeavesTheDeadlinesOfOthersInForce) {
   }
 }
 
+TEST_F(AsyncMemory, ACallThatDoesNotReportAFailureKeepsItsDeadline) {
+  auto const running = take();
+  bool done = false;
+  for (std::uint64_t nth = 0; !done; ++nth) {
+    ASSERT_LT(nth, 100U) << "it never succeeds";
+    net::io_context brief;
+    try {
+      failing_allocation const fail{nth};
+      async_admit(brief, queue, {.kv_demand = 1, .max_wait = 2ms}, keep());
+      done = true;
+    } catch (std::bad_alloc const&) {
+    }
+    brief.run_for(5s);
+    ASSERT_EQ(outcomes.size(), done ? 1U : 0U) << "nth = " << nth;
+  }
+}
+
 TEST_F(AsyncMemory, AParkedHandOverThatDiesKeepsNoPlaceInLine) {
   struct counting_policy : kvlane::fcfs {
     explicit counting_policy(std::shared_ptr<int> c = {}) : alive{std::move(c)} {}
