@@ -64,6 +64,9 @@ struct standalone_asio {
   /// The same, and never runs a function inside `execute`.
   template <class Executor>
   static auto posting(Executor const& executor) {
+    static_assert(::asio::can_require<Executor, ::asio::execution::blocking_t::never_t>::value,
+                  "kvlane::async_admit needs executors that can be asked never to block (blocking.never); the old "
+                  "io_context::strand cannot: use make_strand");
     return ::asio::prefer(::asio::require(executor, ::asio::execution::blocking.never),
                           ::asio::execution::relationship.fork, ::asio::execution::outstanding_work.tracked);
   }
@@ -108,7 +111,8 @@ inline namespace with_asio {
 /// completion counts as a success.
 ///
 /// The handler runs exactly once, never inside this function, and never inside the call that gives a lease back. Its
-/// memory comes from its associated allocator and is freed before it runs. Until then both executors have outstanding work.
+/// memory comes from its associated allocator and is freed before it runs. Its executor has outstanding work until then, and
+/// the I/O executor until the handler has been posted.
 /// If it is destroyed without being run, because its context is, then so is the lease: nothing is lost. A hand-over for
 /// which there is no memory is tried again until there is.
 ///

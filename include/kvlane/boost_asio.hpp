@@ -65,6 +65,9 @@ struct boost_asio {
   /// The same, and never runs a function inside `execute`.
   template <class Executor>
   static auto posting(Executor const& executor) {
+    static_assert(::boost::asio::can_require<Executor, ::boost::asio::execution::blocking_t::never_t>::value,
+                  "kvlane::async_admit needs executors that can be asked never to block (blocking.never); the old "
+                  "io_context::strand cannot: use make_strand");
     return ::boost::asio::prefer(::boost::asio::require(executor, ::boost::asio::execution::blocking.never),
                                  ::boost::asio::execution::relationship.fork,
                                  ::boost::asio::execution::outstanding_work.tracked);
