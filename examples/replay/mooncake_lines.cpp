@@ -62,14 +62,6 @@ std::vector<std::uint64_t> block_ids(json const& object, std::uint32_t prompt_to
 
 }  // namespace
 
-mooncake_lines::placement mooncake_lines::place_of(trace_request const& r, std::size_t position) {
-  auto const before = position * prefix_block_tokens;
-  auto const tokens = std::min<std::uint64_t>(prefix_block_tokens, r.prompt_tokens - before);
-  return {.previous = position == 0 ? 0 : r.blocks[position - 1],
-          .position = static_cast<std::uint32_t>(position),
-          .tokens = static_cast<std::uint32_t>(tokens)};
-}
-
 trace_request mooncake_lines::parse(std::string_view line) {
   auto const object = parsed(line);
   trace_request r;
@@ -77,14 +69,9 @@ trace_request mooncake_lines::parse(std::string_view line) {
   r.prompt_tokens = static_cast<std::uint32_t>(number_in(object, "input_length", most_tokens));
   r.reply_tokens = static_cast<std::uint32_t>(number_in(object, "output_length", most_tokens));
   r.blocks = block_ids(object, r.prompt_tokens);
-  for (std::size_t i = 0; i != r.blocks.size(); ++i) {
-    auto const known = placements_.find(r.blocks[i]);
-    if (known != placements_.end() && known->second != place_of(r, i))
-      throw malformed_line{fmt::format("hash id {} stands for another prefix in an earlier line", r.blocks[i])};
-  }
   if (auto sorted = r.blocks; std::ranges::sort(sorted), std::ranges::adjacent_find(sorted) != sorted.end())
     throw malformed_line{"a hash id occurs twice in hash_ids"};
-  for (std::size_t i = 0; i != r.blocks.size(); ++i) placements_.emplace(r.blocks[i], place_of(r, i));
+  known_.check_in(r);
   return r;
 }
 

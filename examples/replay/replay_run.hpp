@@ -28,7 +28,7 @@ class replay_run {
   replay_run(workload const& w, simulation_settings const& s, Policy policy)
       : settings_{s},
         core_{s.limits, std::move(policy)},
-        cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = prefix_block_tokens}},
+        cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = w.block_tokens}},
         jobs_(w.requests.size()),
         record_{w.requests.size()} {
     for (std::size_t i = 0; i != jobs_.size(); ++i) {

@@ -28,8 +28,8 @@ struct trace {
   std::vector<std::string> complaints;  ///< `file:line: reason` for the first bad lines
 };
 
-/// Reads a Mooncake trace (JSON lines) or an Azure LLM trace (CSV); the first line tells which. Arrivals count from the
-/// earliest one; requests are sorted by arrival, those of one moment as in the file. Line ends may be CRLF, empty lines
+/// Reads a Mooncake trace (JSON lines), an Azure LLM trace, a measured S-LoRA or vLLM run, or sampled ServeGen requests
+/// (CSV); the first line tells which. Arrivals count from the earliest one; requests are sorted by arrival, those of one moment as in the file. Line ends may be CRLF, empty lines
 /// are ignored, the last line needs no end. `name` is what messages call the file. \throws trace_error
 [[nodiscard]] trace read_trace(std::istream& in, std::string_view name, bad_lines bad);
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,13 @@ using std::chrono::nanoseconds;
 /// Tokens of a prefix block, as the Mooncake traces cut prompts; the last block of a prompt may hold fewer.
 inline constexpr std::uint32_t prefix_block_tokens = 512;
 
+/// When things happened to a request on the server that it was recorded on, since its arrival there.
+struct request_times {
+  std::optional<nanoseconds> admitted = {};  ///< the engine took it on; absent: not known, or never
+  std::optional<nanoseconds> first_token = {};
+  std::optional<nanoseconds> last_token = {};
+};
+
 /// One request as it was recorded, or made up.
 struct trace_request {
   nanoseconds arrival{};  ///< since the first arrival
@@ -19,13 +27,16 @@ struct trace_request {
   std::uint32_t reply_tokens = 0;  ///< what the model really generated, not what was allowed
   /// Ids of the prompt's prefix blocks: an id stands for the whole prefix up to and including its block. Empty: unknown.
   std::vector<std::uint64_t> blocks;
+  std::optional<std::uint32_t> client = {};    ///< who sent it
+  std::optional<request_times> measured = {};  ///< what became of it on a real server
 };
 
 /// A stream of requests in order of arrival, and where it comes from.
 struct workload {
   std::string title;  ///< says whether the data are real, and what was done to them
   std::vector<trace_request> requests;
-  std::uint64_t skipped_lines = 0;  ///< of the file, because they were malformed
+  std::uint64_t skipped_lines = 0;                   ///< of the file, because they were malformed
+  std::uint32_t block_tokens = prefix_block_tokens;  ///< of a prefix block
 };
 
 /// Sorts by arrival; requests of one moment keep their order.

@@ -200,9 +200,13 @@ TEST(TraceReader, SaysWhatToDoAboutFilesWithoutRequests) {
   EXPECT_EQ(complaint_about("\n \n"), "some/where/t.txt: the file is empty; a trace has a request in each line");
   EXPECT_EQ(complaint_about("TIMESTAMP,ContextTokens,GeneratedTokens\n"),
             "some/where/t.txt: no request in it (0 bad lines); a trace has a request in each line");
-  EXPECT_EQ(complaint_about("policy,arrival_s\n"),
-            "some/where/t.txt:1: neither Mooncake JSONL (a line begins with '{') nor Azure CSV (the first line is "
-            "'TIMESTAMP,ContextTokens,GeneratedTokens'); other formats have to be converted");
+  EXPECT_EQ(
+      complaint_about("policy,arrival_s\n"),
+      "some/where/t.txt:1: neither Mooncake JSONL (a line begins with '{') nor a known CSV (the first line of "
+      "Azure's is 'TIMESTAMP,ContextTokens,GeneratedTokens'; of S-LoRA's "
+      "'policy,arrival_s,client,input_tokens,output_tokens,first_token_latency_s,request_latency_s'; of vLLM's "
+      "'arrival_s,queued_s,scheduled_s,first_token_s,last_token_s,input_tokens,output_tokens,prompt_blocks16'; of "
+      "ServeGen's 'arrival_s,client,input_tokens,output_tokens'); other formats have to be converted");
   std::istringstream only_bad{"TIMESTAMP,ContextTokens,GeneratedTokens\nx\n"};
   EXPECT_THROW((void)replay::read_trace(only_bad, "t", bad_lines::skip), trace_error);
 }
@@ -212,10 +216,9 @@ TEST(TraceReader, SaysWhatToDoAboutAFileThatIsNotThere) {
     (void)replay::read_trace_file("/no/such/trace.csv", bad_lines::refuse);
     FAIL();
   } catch (trace_error const& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "/no/such/trace.csv: cannot be opened (No such file or directory); give the path of a Mooncake JSONL or "
-        "Azure CSV file, or --synthetic for made-up requests");
+    EXPECT_STREQ(error.what(),
+                 "/no/such/trace.csv: cannot be opened (No such file or directory); give the path of a trace, or "
+                 "--synthetic for made-up requests");
   }
   try {
     (void)replay::read_trace_file("/", bad_lines::refuse);
