@@ -45,4 +45,11 @@ std::chrono::nanoseconds prefill_time(engine_constants const& c, std::uint64_t c
   return from_ms(c.prefill_base_ms + c.prefill_per_token_us * static_cast<double>(computed_tokens) / 1000.0);
 }
 
+std::chrono::nanoseconds mixed_step_time(engine_constants const& c, std::uint64_t computed_tokens,
+                                         std::uint64_t requests, std::uint64_t kv_tokens) noexcept {
+  auto const compute_ms = c.prefill_per_token_us * static_cast<double>(computed_tokens) / 1000.0;
+  return from_ms(std::max(c.decode_base_ms, compute_ms) + c.decode_per_request_ms * static_cast<double>(requests) +
+                 c.decode_per_kv_token_us * static_cast<double>(kv_tokens) / 1000.0);
+}
+
 }  // namespace engine_model
