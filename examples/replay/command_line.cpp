@@ -1,11 +1,13 @@
 #include "command_line.hpp"
 
+#include "machines.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <ranges>
 #include <utility>
 
 namespace replay {
@@ -24,6 +26,9 @@ struct typed {
   std::vector<std::string> policies{"fcfs", "seed_order", "cache_aware"};
   std::string engine = "large";
   std::optional<double> decode_base, decode_request, decode_kv, prefill_base, prefill_token;
+  std::optional<std::uint32_t> lanes;
+  std::optional<std::uint64_t> kv_tokens, cache_tokens;
+  std::string traces_folder;
   std::optional<double> max_wait_seconds;
   double spread_ms = 0;
   std::string json_file;
@@ -33,9 +38,11 @@ constexpr auto description = "Replays request streams in virtual time against kv
                              "model of a batching engine, once for "
                              "each ordering policy, and prints what became of the requests.";
 
-constexpr auto footer = "TRACE is a Mooncake trace (JSON lines) or an Azure LLM inference trace (CSV); the content "
-                        "tells which. Each one gets a table of "
-                        "its own. Equal input and equal seed give equal output, byte for byte.";
+constexpr auto footer =
+    "TRACE is a Mooncake trace (JSON lines), an Azure LLM inference trace, a measured S-LoRA or vLLM "
+    "run, or requests sampled from ServeGen's statistics (CSV); the content "
+    "tells which. Each one gets a table of "
+    "its own. Equal input and equal seed give equal output, byte for byte.";
 
 void add_input_options(CLI::App& app, typed& t) {
   auto& how = t.result.arrivals;
@@ -78,14 +85,19 @@ void add_queue_options(CLI::App& app, typed& t) {
   auto const add = [&](char const* name, auto& value, char const* text) {
     app.add_option(name, value, text)->capture_default_str()->group(group);
   };
-  app.add_option("--policy", t.policies,
-                 "ordering policies to compare, separated by commas; cache_aware_scan is cache_aware by sorting the "
-                 "line each time")
+  app.add_option(
+         "--policy", t.policies,
+         "what to compare, separated by commas: kvlane's orders fcfs, seed_order, cache_aware, cache_aware_scan (by "
+         "sorting the line each time), and servers that decide without kvlane: slora, vllm")
       ->delimiter(',')
       ->option_text("NAME,... [fcfs,seed_order,cache_aware]")
       ->group(group);
-  add("--lanes", l.lanes, "requests that run at once");
-  add("--kv-tokens", l.kv_capacity, "KV tokens for running requests");
+  app.add_option("--lanes", t.lanes, "requests that run at once")
+      ->option_text("N [large 32, a10g 1000, rtx4090 256]")
+      ->group(group);
+  app.add_option("--kv-tokens", t.kv_tokens, "KV tokens for running requests")
+      ->option_text("N [1000000, 10000, 41408]")
+      ->group(group);
   add("--block-tokens", l.block_tokens, "KV tokens come in blocks of so many");
   add("--headroom", l.decode_headroom, "tokens of a reply that are reserved at admission");
   add("--growth-reserve", l.growth_reserve, "KV tokens that admissions leave to replies that grow");
@@ -106,20 +118,20 @@ void add_engine_options(CLI::App& app, typed& t) {
   auto const add = [&](char const* name, std::optional<double>& value, char const* text) {
     app.add_option(name, value, text)->group(group);
   };
-  app.add_option("--cache-tokens", t.result.simulation.cache_tokens, "size of the prefix cache")
-      ->capture_default_str()
+  app.add_option("--cache-tokens", t.cache_tokens, "size of a prefix cache beside the KV tokens")
+      ->option_text("N [large 1000000, a10g 0, rtx4090 0]")
       ->group(group);
   app.add_option(
          "--engine", t.engine,
-         "constants to start from: large (ASSUMED: about a 70B model on eight H100) or a10g (fitted to measurements of "
-         "Llama-2-7B under S-LoRA on one A10G)")
+         "machine to start from: large (ASSUMED: about a 70B model on eight H100), slora-llama2-7b-a10g or a10g, "
+         "vllm-0.19-llama31-8b-rtx4090 or rtx4090 (both calibrated on measured runs, see docs/calibration.md)")
       ->capture_default_str()
       ->group(group);
-  add("--decode-base-ms", t.decode_base, "of a decode step [large 12, a10g 16.3]");
-  add("--decode-per-request-ms", t.decode_request, "for each request in the batch [0.1, 0.245]");
-  add("--decode-per-kv-token-us", t.decode_kv, "for each KV token in use [0.02, 2.018]");
-  add("--prefill-base-ms", t.prefill_base, "of a prefill [5, 35.8]");
-  add("--prefill-per-token-us", t.prefill_token, "for each prompt token that is not cached [27.78, 213.1]");
+  add("--decode-base-ms", t.decode_base, "of a decode step [large 12, a10g 26.08, rtx4090 18.31]");
+  add("--decode-per-request-ms", t.decode_request, "for each request in the batch [0.1, 0.104, 0]");
+  add("--decode-per-kv-token-us", t.decode_kv, "for each KV token in use [0.02, 1.538, 0.16]");
+  add("--prefill-base-ms", t.prefill_base, "of a prefill [5, 26.08, 18.31]");
+  add("--prefill-per-token-us", t.prefill_token, "for each prompt token that is not cached [27.78, 215.8, 103.9]");
 }
 
 void add_output_options(CLI::App& app, typed& t) {
@@ -144,23 +156,31 @@ std::vector<policy> policies_named(std::vector<std::string> const& names) {
     auto const p = policy_named(name);
     if (!p)
       throw usage_error{fmt::format(
-          "--policy: there is no policy '{}'; choose from fcfs, seed_order, cache_aware, cache_aware_scan", name)};
+          "--policy: there is no policy '{}'; choose from fcfs, seed_order, cache_aware, cache_aware_scan, slora, vllm",
+          name)};
     if (std::ranges::find(policies, *p) == policies.end()) policies.push_back(*p);
   }
   return policies;
 }
 
-engine_model::engine_constants engine_of(typed const& t) {
-  if (t.engine != "large" && t.engine != "a10g")
-    throw usage_error{
-        fmt::format("--engine: there is no engine '{}'; choose from large, a10g, and change its constants", t.engine)};
-  auto e = t.engine == "large" ? engine_model::large_engine : engine_model::a10g_engine;
+/// The settings that were typed, and those of the machine where nothing was.
+void apply_machine(typed const& t, simulation_settings& s) {
+  auto const* const m = machine_named(t.engine);
+  if (m == nullptr)
+    throw usage_error{fmt::format("--engine: there is no engine '{}'; choose from {}, and change its constants",
+                                  t.engine, fmt::join(machines() | std::views::transform(&machine::name), ", "))};
+  auto& e = s.engine;
+  e = m->engine;
   e.decode_base_ms = t.decode_base.value_or(e.decode_base_ms);
   e.decode_per_request_ms = t.decode_request.value_or(e.decode_per_request_ms);
   e.decode_per_kv_token_us = t.decode_kv.value_or(e.decode_per_kv_token_us);
   e.prefill_base_ms = t.prefill_base.value_or(e.prefill_base_ms);
   e.prefill_per_token_us = t.prefill_token.value_or(e.prefill_per_token_us);
-  return e;
+  s.engine_title = title_of(*m);
+  if (e != m->engine) s.engine_title += "; changed by options";
+  s.limits.lanes = t.lanes.value_or(m->lanes);
+  s.limits.kv_capacity = t.kv_tokens.value_or(m->kv_tokens);
+  s.cache_tokens = t.cache_tokens.value_or(m->cache_tokens);
 }
 
 void check_arrivals(typed const& t) {
@@ -178,7 +198,7 @@ command to_command(typed t) {
   check_arrivals(t);
   auto c = std::move(t.result);
   c.arrivals.spread = nanoseconds{std::llround(t.spread_ms * 1e6)};
-  c.simulation.engine = engine_of(t);
+  apply_machine(t, c.simulation);
   if (t.max_wait_seconds) c.simulation.limits.max_wait = from_seconds(*t.max_wait_seconds);
   if (t.keeps_scores) c.simulation.scores = score_updates::never;
   c.policies = policies_named(t.policies);
@@ -193,28 +213,39 @@ command to_command(typed t) {
   return c;
 }
 
-/// What is not the library's default: sizes that go with the large engine, and a line without an end, so that policies
-/// are compared on the same requests.
-void set_defaults(simulation_settings& s) {
-  s.limits.lanes = 32;
-  s.limits.kv_capacity = 1'000'000;
-  s.limits.block_tokens = 16;
-  s.limits.max_waiting = std::numeric_limits<std::uint32_t>::max();
+/// The other command. Its name is only a command where it comes first; a trace of that name is ./validate.
+CLI::App& add_validate(CLI::App& app, typed& t) {
+  auto& validate = *app.add_subcommand(
+      "validate", "print what two real servers measured beside what the simulation of them gives; exit status 0: all "
+                  "figures are within 10 %, 1: some are not, 2: the measurements are not there");
+  validate
+      .add_option("--traces", t.traces_folder, "folder with the measurements [$KVLANE_TRACES, or ../shared/traces]")
+      ->option_text("DIR");
+  validate.add_option("--json", t.json_file, "write all figures to FILE, too")->option_text("FILE");
+  return validate;
+}
+
+validate_command to_validate(typed const& t) {
+  validate_command c;
+  if (!t.traces_folder.empty()) c.traces_folder = t.traces_folder;
+  if (!t.json_file.empty()) c.json_file = t.json_file;
+  return c;
 }
 
 }  // namespace
 
-std::variant<command, help_text> parse_command_line(int argc, char const* const* argv) {
+std::variant<command, validate_command, help_text> parse_command_line(int argc, char const* const* argv) {
   CLI::App app{description, "kvlane-replay"};
   app.footer(footer);
   app.get_formatter()->column_width(34);
   typed t;
-  set_defaults(t.result.simulation);
+  t.result.simulation = settings_of(machines().front());
   add_input_options(app, t);
   add_synthetic_options(app, t);
   add_queue_options(app, t);
   add_engine_options(app, t);
   add_output_options(app, t);
+  auto const& validate = add_validate(app, t);
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -222,6 +253,7 @@ std::variant<command, help_text> parse_command_line(int argc, char const* const*
   } catch (CLI::ParseError const& error) {
     throw usage_error{error.what()};
   }
+  if (validate.parsed()) return to_validate(t);
   return to_command(std::move(t));
 }
 

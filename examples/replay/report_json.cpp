@@ -67,6 +67,7 @@ json json_of(simulation_settings const& s) {
           {"aging_per_turn", s.ordering.aging_cost_per_turn},
           {"scores_follow_cache", s.scores == score_updates::with_cache},
           {"max_tokens", s.max_tokens},
+          {"engine", s.engine_title},
           {"decode_base_ms", s.engine.decode_base_ms},
           {"decode_per_request_ms", s.engine.decode_per_request_ms},
           {"decode_per_kv_token_us", s.engine.decode_per_kv_token_us},

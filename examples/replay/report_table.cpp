@@ -106,15 +106,17 @@ std::string describe(simulation_settings const& s) {
   auto const wait =
       l.max_wait == kvlane::forever ? std::string{"any wait"} : "waits up to " + seconds(l.max_wait) + " s";
   auto const places = l.places() == ~0U ? std::string{"any number of places"} : count(l.places()) + " places";
-  return fmt::format(
-      "{} lanes, {} KV tokens in blocks of {}, headroom {}, growth reserve {}; line: {}, {}, at most {} overtakes\n"
-      "prefix cache {} tokens, cost {} per token against {} per turn{}; replies up to {} tokens\n"
-      "decode {:g} ms + {:g} ms/request + {:g} us/KV token; prefill {:g} ms + {:g} us/token\n",
-      l.lanes, l.kv_capacity, l.block_tokens, l.decode_headroom, l.growth_reserve, places, wait, l.max_overtakes,
-      s.cache_tokens, s.cost_per_token, s.ordering.aging_cost_per_turn,
-      s.scores == score_updates::never ? " (scored at arrival only)" : "", s.max_tokens, s.engine.decode_base_ms,
-      s.engine.decode_per_request_ms, s.engine.decode_per_kv_token_us, s.engine.prefill_base_ms,
-      s.engine.prefill_per_token_us);
+  auto const engine = s.engine_title.empty() ? std::string{} : "engine: " + s.engine_title + '\n';
+  return engine +
+         fmt::format("{} lanes, {} KV tokens in blocks of {}, headroom {}, growth reserve {}; line: {}, {}, at most {} "
+                     "overtakes\n"
+                     "prefix cache {} tokens, cost {} per token against {} per turn{}; replies up to {} tokens\n"
+                     "decode {:g} ms + {:g} ms/request + {:g} us/KV token; prefill {:g} ms + {:g} us/token\n",
+                     l.lanes, l.kv_capacity, l.block_tokens, l.decode_headroom, l.growth_reserve, places, wait,
+                     l.max_overtakes, s.cache_tokens, s.cost_per_token, s.ordering.aging_cost_per_turn,
+                     s.scores == score_updates::never ? " (scored at arrival only)" : "", s.max_tokens,
+                     s.engine.decode_base_ms, s.engine.decode_per_request_ms, s.engine.decode_per_kv_token_us,
+                     s.engine.prefill_base_ms, s.engine.prefill_per_token_us);
 }
 
 }  // namespace replay

@@ -1,6 +1,7 @@
 #include "simulation.hpp"
 
 #include "replay_run.hpp"
+#include "yardsticks/servers.hpp"
 
 #include <kvlane/ordering/cache_aware.hpp>
 #include <kvlane/ordering/cache_aware_scan.hpp>
@@ -18,10 +19,12 @@ namespace replay {
 
 namespace {
 
-constexpr std::array<std::pair<policy, std::string_view>, 4> policies{{{policy::fcfs, "fcfs"},
+constexpr std::array<std::pair<policy, std::string_view>, 6> policies{{{policy::fcfs, "fcfs"},
                                                                        {policy::seed_order, "seed_order"},
                                                                        {policy::cache_aware, "cache_aware"},
-                                                                       {policy::cache_aware_scan, "cache_aware_scan"}}};
+                                                                       {policy::cache_aware_scan, "cache_aware_scan"},
+                                                                       {policy::slora, "slora"},
+                                                                       {policy::vllm, "vllm"}}};
 
 template <class Policy>
 run_result run_with(Policy p, workload const& w, simulation_settings const& s, progress_listener const& progress) {
@@ -55,6 +58,8 @@ run_result simulate(workload const& w, policy p, simulation_settings const& sett
     case policy::seed_order: return run_with(kvlane::seed_order{settings.ordering}, w, settings, progress);
     case policy::cache_aware: return run_with(kvlane::cache_aware{settings.ordering}, w, settings, progress);
     case policy::cache_aware_scan: return run_with(kvlane::cache_aware_scan{settings.ordering}, w, settings, progress);
+    case policy::slora:
+    case policy::vllm: return simulate_server(w, p, settings, progress).result;
   }
   throw std::invalid_argument{fmt::format("policy number {} does not exist", static_cast<int>(p))};
 }

@@ -10,12 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace replay {
 
-/// The ordering policies that can be compared.
-enum class policy : std::uint8_t { fcfs, seed_order, cache_aware, cache_aware_scan };
+/// What can be compared: orders of kvlane's line, and servers that decide without kvlane.
+enum class policy : std::uint8_t { fcfs, seed_order, cache_aware, cache_aware_scan, slora, vllm };
 
 [[nodiscard]] std::string_view name_of(policy p) noexcept;
 [[nodiscard]] std::optional<policy> policy_named(std::string_view name) noexcept;
@@ -30,6 +31,7 @@ enum class score_updates : std::uint8_t {
 struct simulation_settings {
   kvlane::limits limits = {};
   engine_model::engine_constants engine = engine_model::large_engine;
+  std::string engine_title = {};  ///< what reports call it; it says what is assumed or fitted
   std::uint64_t cache_tokens = 1'000'000;
   std::uint32_t max_tokens = 2048;  ///< ceiling of every reply, and what the queue is told; at least 1
   /// What saved_cost counts for a token that is in the prefix cache. An aged turn counts 4096 by default; with 32, as many
@@ -72,6 +74,9 @@ using progress_listener = std::function<void(std::uint64_t ended)>;
 ///
 /// The queue learns from completed requests. Their prefill time is that from admission to first token, other requests'
 /// prefills included, their decode time that from first to last token.
+///
+/// With policy::slora and policy::vllm there is no core and no such engine; see slora_server, vllm_server and server_run.
+/// Of the settings they take lanes, KV tokens, engine constants and the ceiling of replies.
 ///
 /// \throws std::invalid_argument as validate
 [[nodiscard]] run_result simulate(workload const& w, policy p, simulation_settings const& settings,
