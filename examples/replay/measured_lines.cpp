@@ -70,7 +70,9 @@ trace_request vllm_lines::parse(std::string_view line) {
   std::vector<named_moment> moments;
   for (auto const* const name : {"arrival_s", "queued_s", "scheduled_s", "first_token_s", "last_token_s"})
     moments.emplace_back(name, seconds_field(fields[moments.size()], name));
-  demand_order(moments);
+  // Arrivals were read from another clock than the rest: the engine may seem to have known of a request a little earlier.
+  demand_order(std::span{moments}.subspan(1));
+  demand_order(std::vector{moments[0], moments[3]});
   trace_request r;
   r.arrival = moments[0].second;
   r.prompt_tokens = token_field(fields[5], "input_tokens");

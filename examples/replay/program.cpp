@@ -2,12 +2,15 @@
 
 #include "command_line.hpp"
 #include "report.hpp"
+#include "validation.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
@@ -93,13 +96,42 @@ void replay_all(command const& c, console const& where) {
   if (c.json_file) write_json(*c.json_file, json_of(c.simulation, all));
 }
 
+/// Where all measurements are, or why they cannot be compared.
+std::filesystem::path measurements_of(validate_command const& c) {
+  auto folder = traces_folder(c.traces_folder);
+  for (auto const& f : measured_files())
+    if (!std::filesystem::exists(folder / f.name))
+      throw usage_error{
+          fmt::format("validate: there is no {} in {}; the measurements are not part of the project: name "
+                      "their folder with --traces or in KVLANE_TRACES",
+                      f.name, folder.string())};
+  return folder;
+}
+
+/// Whether all figures are within the bound.
+bool validate_all(validate_command const& c, console const& where) {
+  auto const folder = measurements_of(c);
+  std::vector<validated_run> all;
+  for (auto const& f : measured_files()) {
+    auto const t = read_trace_file((folder / f.name).string(), bad_lines::refuse);
+    all.push_back(validate_run(t.requests, *machine_named(f.machine)));
+    where.out << table_of(all.back()) << '\n' << std::flush;
+  }
+  where.out << verdict_on(all);
+  if (c.json_file) write_json(*c.json_file, json_of(all));
+  return std::ranges::all_of(all, &validated_run::within_bound);
+}
+
 }  // namespace
 
 int run_program(int argc, char const* const* argv, console const& where) {
   constexpr auto input_is_bad = 1;
+  constexpr auto figures_are_off = 1;
   constexpr auto usage_is_bad = 2;
   try {
     auto const wish = parse_command_line(argc, argv);
+    if (auto const* const validation = std::get_if<validate_command>(&wish))
+      return validate_all(*validation, where) ? 0 : figures_are_off;
     if (auto const* const help = std::get_if<help_text>(&wish))
       where.out << help->text;
     else

@@ -14,7 +14,8 @@ struct console {
 };
 
 /// The whole program but its process. Returns the exit status: 0, 1 for input that cannot be replayed, 2 for a command
-/// line that makes no sense. With a status other than 0 nothing that was wrong has been replayed.
+/// line that makes no sense. With a status other than 0 nothing that was wrong has been replayed. `validate` returns 1, too,
+/// when a simulated figure is too far from a measured one, and 2 when there are no measurements.
 int run_program(int argc, char const* const* argv, console const& c);
 
 }  // namespace replay

@@ -80,6 +80,8 @@ TEST(VllmLines, CountMeasuredTimesFromTheArrivalAndReadRunsOfBlocks) {
 TEST(VllmLines, SayWhatIsWrong) {
   auto const said = [](std::string const& line) { return complaint(replay::vllm_header, line); };
   EXPECT_EQ(said("1.0,1.1,1.0,1.5,3.0,32,5,0-1"), "scheduled_s is before queued_s");
+  EXPECT_EQ(said("1.0,0.9,0.95,0.99,3.0,32,5,0-1"), "first_token_s is before arrival_s");
+  EXPECT_EQ(said("1.0,0.9,0.95,1.5,3.0,32,5,0-1"), "no complaint") << "the engine's clock is another one";
   EXPECT_EQ(said("1.0,1.1,1.2,1.5,1.4,32,5,0-1"), "last_token_s is before first_token_s");
   EXPECT_EQ(said("1.0,1.1,1.2,1.5,3.0,32,5,0"), "prompt_blocks16 has 1 ids; 32 tokens make 2 whole blocks of 16");
   EXPECT_EQ(said("1.0,1.1,1.2,1.5,3.0,32,5,0-99999999999"),

@@ -153,9 +153,10 @@ TEST(Program, SaysWhatToDoAboutACommandLineThatMakesNoSense) {
   EXPECT_EQ(complaint({}), "kvlane-replay: nothing to replay: give a TRACE file, or --synthetic for made-up requests");
   EXPECT_EQ(complaint({"--synthetic", "--policy", "fcfs,lifo"}),
             "kvlane-replay: --policy: there is no policy 'lifo'; choose from fcfs, seed_order, cache_aware, "
-            "cache_aware_scan");
+            "cache_aware_scan, slora, vllm");
   EXPECT_EQ(complaint({"--synthetic", "--engine", "x"}),
-            "kvlane-replay: --engine: there is no engine 'x'; choose from large, a10g, and change its constants");
+            "kvlane-replay: --engine: there is no engine 'x'; choose from large, slora-llama2-7b-a10g, "
+            "vllm-0.19-llama31-8b-rtx4090, and change its constants");
   EXPECT_EQ(complaint({"--synthetic", "--speed", "0"}), "kvlane-replay: --speed is 0; a number above 0 is needed");
   EXPECT_EQ(complaint({"--synthetic", "--speed", "nan"}), "kvlane-replay: --speed is nan; a number above 0 is needed");
   EXPECT_EQ(complaint({"--synthetic", "--limit", "0"}), "kvlane-replay: --limit is 0; at least 1 request is needed");
@@ -182,6 +183,38 @@ TEST(Program, ExplainsLimitsThatMakeNoSense) {
   EXPECT_THAT(complaint({"--aging", "2000000"}), HasSubstr("aging_cost_per_turn is 2000000"));
   EXPECT_THAT(complaint({"--prefill-base-ms", "-3"}), HasSubstr("the engine constant prefill-base-ms is -3"));
   EXPECT_THAT(complaint({"--families", "0"}), HasSubstr("families is 0"));
+}
+
+TEST(Program, TakesSizesOfTheMachineWhereNoneAreTyped) {
+  auto const head = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--synthetic", "--chats", "2", "--policy", "fcfs"});
+    auto const r = run(std::move(arguments));
+    EXPECT_EQ(r.status, 0) << r.err;
+    return r.out.substr(0, r.out.find("\n\n"));
+  };
+  EXPECT_THAT(head({}), HasSubstr("engine: large, ASSUMED, not measured"));
+  EXPECT_THAT(head({}), HasSubstr("32 lanes, 1000000 KV tokens"));
+  EXPECT_THAT(head({"--engine", "a10g"}), HasSubstr("times 1.04 (FITTED to the measured run time)"));
+  EXPECT_THAT(head({"--engine", "slora-llama2-7b-a10g"}), HasSubstr("1000 lanes, 10000 KV tokens"));
+  EXPECT_THAT(head({"--engine", "rtx4090", "--lanes", "8"}), HasSubstr("8 lanes, 41408 KV tokens"));
+  EXPECT_THAT(head({"--engine", "a10g", "--decode-base-ms", "5"}), HasSubstr("; changed by options"));
+}
+
+TEST(Program, ComparesKvlaneWithServersThatDecideWithoutIt) {
+  auto const r = run(
+      {"--synthetic", "--chats", "40", "--system-tokens", "500", "--engine", "rtx4090", "--policy", "fcfs,slora,vllm"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("fcfs         slora          vllm\n"));
+}
+
+TEST(Program, SaysWhereMeasurementsAreLookedFor) {
+  auto const r = run({"validate", "--traces", "/no/such/folder"});
+  EXPECT_EQ(r.status, 2);
+  EXPECT_EQ(r.out, "");
+  EXPECT_THAT(r.err,
+              StartsWith("kvlane-replay: validate: there is no lmsys_arena_fcfs_measured.csv in /no/such/folder; "
+                         "the measurements are not part of the project: name their folder with --traces or in "
+                         "KVLANE_TRACES\n"));
 }
 
 TEST(Program, SaysWhyItCannotWriteJson) {

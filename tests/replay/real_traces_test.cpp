@@ -1,3 +1,4 @@
+#include "replay/recorded_traces.hpp"
 #include "replay/same_reports.hpp"
 #include "simulation.hpp"
 #include "trace_reader.hpp"
@@ -6,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -18,22 +18,17 @@ constexpr auto conversation = "mooncake_conversation_0000-0900s.jsonl";
 constexpr auto tool_use = "mooncake_synthetic_0000-0340s.jsonl";
 constexpr auto azure_chat = "azure2023_conv_0000-1200s.csv";
 
-std::filesystem::path traces() {
-  if (auto const* const named = std::getenv("KVLANE_TRACES")) return named;
-  auto const sources = std::filesystem::path{__FILE__}.parent_path().parent_path().parent_path();
-  return sources.parent_path() / "shared" / "traces";
-}
-
 /// Skips where the recorded traces are not at hand: they are not part of the project.
 class RealTraces : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(traces() / conversation))
+    if (!std::filesystem::exists(replay::testing::recorded_traces() / conversation))
       GTEST_SKIP() << "no recorded traces: set KVLANE_TRACES to the folder that holds " << conversation;
   }
 
   static replay::workload load(char const* name) {
-    return replay::read_trace_file((traces() / name).string(), replay::bad_lines::refuse).requests;
+    return replay::read_trace_file((replay::testing::recorded_traces() / name).string(), replay::bad_lines::refuse)
+        .requests;
   }
 
   /// One request at a time, replies for nothing, 36,000 prompt tokens a second.
@@ -54,6 +49,18 @@ TEST_F(RealTraces, AreReadWithoutABadLine) {
   EXPECT_EQ(azure.requests.size(), 5985U);
   EXPECT_EQ(azure.requests[1].arrival, std::chrono::nanoseconds{4'314'579'000});
   EXPECT_EQ(azure.title, "real: Azure CSV, azure2023_conv_0000-1200s.csv");
+}
+
+TEST_F(RealTraces, OfMeasuredAndSampledRequestsAreReadWithoutABadLine) {
+  auto const arena = load("lmsys_arena_fcfs_measured.csv");
+  EXPECT_EQ(arena.requests.size(), 1500U);
+  EXPECT_EQ(arena.requests.front().measured->last_token, std::chrono::nanoseconds{9'415'639'000});
+  auto const vllm = load("vllm_rtx4090_llama31-8b.csv");
+  EXPECT_EQ(vllm.requests.size(), 300U);
+  EXPECT_EQ(vllm.requests.front().blocks.size(), 147U);
+  auto const sampled = load("servegen_m-large_sampled.csv");
+  EXPECT_EQ(sampled.requests.size(), 4943U);
+  EXPECT_TRUE(sampled.title.starts_with("SAMPLED"));
 }
 
 TEST_F(RealTraces, GiveTheFirstTokenTimesThatAnotherSimulatorGave) {
