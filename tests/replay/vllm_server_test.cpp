@@ -153,14 +153,14 @@ TEST(VllmServer, CutsTheLargerBlocksOfATraceIntoItsOwn) {
 }
 
 TEST(VllmServer, LetsARequestFinishThatWasPreemptedWithItsLastTokenOnTheWay) {
-  arrivals r{{.prompt = 8, .reply = 9}, {.prompt = 8, .reply = 1}};
+  arrivals r{{.prompt = 8, .reply = 1}, {.prompt = 4, .reply = 9}, {.prompt = 4, .reply = 1}};
   vllm_server server{small_pool(4)};
   r.arrive_at(server);
-  auto const prefills = server.next_step();
-  auto const tight = server.next_step();  // planned before the prefills have ended
-  EXPECT_EQ(tight->preempted, 1U);
-  EXPECT_THAT(admitted_in(server.next_step()), IsEmpty()) << "its reply is complete";
-  end(prefills, server);
+  EXPECT_THAT(tokens_in(server.next_step()), ElementsAre(pair{0, 1}, pair{1, 1}, pair{2, 1}));
+  EXPECT_EQ(server.next_step()->preempted, 1U) << "planned before the prompts are computed: the second needs a block";
+  server.finish(r[0]);
+  EXPECT_THAT(admitted_in(server.next_step()), IsEmpty()) << "there is room for the third, but its reply is complete";
+  server.finish(r[2]);
   EXPECT_EQ(server.load().waiting, 0U);
 }
 
