@@ -45,6 +45,14 @@ std::uint32_t token_field(std::string_view text, std::string_view name) {
   return static_cast<std::uint32_t>(whole_field(text, name, most_tokens));
 }
 
+double number_field(std::string_view text, std::string_view name, double most) {
+  auto number = 0.0;
+  auto const [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(number >= 0 && number <= most))
+    throw malformed_line{fmt::format("{} is '{}'; a number from 0 to {} is needed", name, text, most)};
+  return number;
+}
+
 bool read_decimals(std::string_view digits, nanoseconds& fraction) {
   std::uint64_t number = 0;
   if (digits.size() > 9 || !read_number(digits, number)) return false;

@@ -19,6 +19,9 @@ using std::chrono::nanoseconds;
 /// Tokens. \throws malformed_line as whole_field
 [[nodiscard]] std::uint32_t token_field(std::string_view text, std::string_view name);
 
+/// A decimal number from 0 to `most`. \throws malformed_line, naming the field
+[[nodiscard]] double number_field(std::string_view text, std::string_view name, double most);
+
 /// Seconds such as `17.570318`, up to 9 decimals, exactly; not negative, at most 100 years.
 /// \throws malformed_line, naming the field
 [[nodiscard]] nanoseconds seconds_field(std::string_view text, std::string_view name);

@@ -12,6 +12,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -99,22 +100,43 @@ void replay_all(command const& c, console const& where) {
 /// Where all measurements are, or why they cannot be compared.
 std::filesystem::path measurements_of(validate_command const& c) {
   auto folder = traces_folder(c.traces_folder);
-  for (auto const& f : measured_files())
-    if (!std::filesystem::exists(folder / f.name))
+  auto const demand = [&](std::string_view file) {
+    if (!std::filesystem::exists(folder / file))
       throw usage_error{
           fmt::format("validate: there is no {} in {}; the measurements are not part of the project: name "
                       "their folder with --traces or in KVLANE_TRACES",
-                      f.name, folder.string())};
+                      file, folder.string())};
+  };
+  for (auto const& f : measured_files()) {
+    demand(f.name);
+    if (!f.load_series.empty()) demand(f.load_series);
+  }
   return folder;
+}
+
+struct measurement {
+  workload requests;
+  machine const* made_on;
+  std::optional<measured_load> load;
+};
+
+/// All measurements, read before anything is printed.
+std::vector<measurement> read_measurements(std::filesystem::path const& folder) {
+  std::vector<measurement> all;
+  for (auto const& f : measured_files()) {
+    auto& m = all.emplace_back();
+    m.requests = read_trace_file((folder / f.name).string(), bad_lines::refuse).requests;
+    m.made_on = machine_named(f.machine);
+    if (!f.load_series.empty()) m.load = read_load_series_file((folder / f.load_series).string());
+  }
+  return all;
 }
 
 /// Whether all figures are within the bound.
 bool validate_all(validate_command const& c, console const& where) {
-  auto const folder = measurements_of(c);
   std::vector<validated_run> all;
-  for (auto const& f : measured_files()) {
-    auto const t = read_trace_file((folder / f.name).string(), bad_lines::refuse);
-    all.push_back(validate_run(t.requests, *machine_named(f.machine)));
+  for (auto const& m : read_measurements(measurements_of(c))) {
+    all.push_back(validate_run(m.requests, *m.made_on, m.load));
     where.out << table_of(all.back()) << '\n' << std::flush;
   }
   where.out << verdict_on(all);

@@ -1,6 +1,7 @@
 #include "trace_reader.hpp"
 
 #include "line_formats.hpp"
+#include "text_lines.hpp"
 
 #include <fmt/format.h>
 
@@ -22,30 +23,6 @@ struct format {
   bool has_header = true;
   std::function<trace_request(std::string_view)> parse;
   std::uint32_t block_tokens = prefix_block_tokens;
-};
-
-/// A line without its end, or nothing at the end of the file.
-class lines {
- public:
-  explicit lines(std::istream& in) : in_{in} {}
-
-  /// Goes to the next line that is not empty; false when there is none.
-  bool next() {
-    while (std::getline(in_, text_)) {
-      ++number_;
-      if (text_.ends_with('\r')) text_.pop_back();
-      if (number_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);
-      if (text_.find_first_not_of(" \t") != std::string::npos) return true;
-    }
-    return false;
-  }
-  [[nodiscard]] std::string_view text() const { return text_; }
-  [[nodiscard]] std::uint64_t number() const { return number_; }
-
- private:
-  std::istream& in_;
-  std::string text_;
-  std::uint64_t number_ = 0;
 };
 
 format format_of(std::string_view first_line) {
@@ -81,7 +58,7 @@ void count_from_first_arrival(std::vector<trace_request>& requests) {
 }  // namespace
 
 trace read_trace(std::istream& in, std::string_view name, bad_lines bad) {
-  lines line{in};
+  text_lines line{in};
   if (!line.next()) throw trace_error{fmt::format("{}: the file is empty; a trace has a request in each line", name)};
   auto const how = format_of(line.text());
   if (!how.parse)

@@ -17,8 +17,10 @@ namespace replay {
 namespace {
 
 constexpr std::array<measured_file, 2> files{
-    {{.name = "lmsys_arena_fcfs_measured.csv", .machine = "slora-llama2-7b-a10g"},
-     {.name = "vllm_rtx4090_llama31-8b.csv", .machine = "vllm-0.19-llama31-8b-rtx4090"}}};
+    {{.name = "lmsys_arena_fcfs_measured.csv", .machine = "slora-llama2-7b-a10g", .load_series = ""},
+     {.name = "vllm_rtx4090_llama31-8b.csv",
+      .machine = "vllm-0.19-llama31-8b-rtx4090",
+      .load_series = "vllm_rtx4090_llama31-8b.timeseries.csv"}}};
 
 double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
 
@@ -93,6 +95,48 @@ void add_times(validated_run& v, std::string const& name, all_times const& measu
   add("max", &time_summary::max);
 }
 
+void add_load(validated_run& v, measured_load const& real, std::uint32_t lanes) {
+  auto const& model = v.simulated;
+  v.figures.push_back(
+      {.name = "requests running, mean", .measured = real.running, .simulated = model.lanes_used * lanes});
+  v.figures.push_back(
+      {.name = "KV tokens used [%], mean", .measured = real.kv_share * 100, .simulated = model.kv_used * 100});
+  v.figures.push_back({.name = "longest line",
+                       .measured = static_cast<double>(real.longest_line),
+                       .simulated = static_cast<double>(model.longest_line)});
+}
+
+/// How far single requests are off in what `seconds_of` makes of their times; those of which it knows nothing are left out.
+template <class SecondsOf>
+void add_request_errors(validated_run& v, std::string name, all_times const& measured, all_times const& simulated,
+                        SecondsOf const& seconds_of) {
+  std::vector<double> errors;
+  for (std::size_t i = 0; i != measured.size(); ++i) {
+    auto const real = seconds_of(measured[i], i);
+    auto const model = seconds_of(simulated[i], i);
+    if (real > 0 && model > 0) errors.push_back(std::abs(model / real - 1));
+  }
+  if (errors.empty()) return;
+  std::ranges::sort(errors);
+  auto const n = errors.size();
+  v.of_requests.push_back(
+      {.name = std::move(name), .median = errors[(n * 50 + 99) / 100 - 1], .p90 = errors[(n * 90 + 99) / 100 - 1]});
+}
+
+void add_all_request_errors(validated_run& v, workload const& w, all_times const& measured,
+                            all_times const& simulated) {
+  auto const moment_of = [](moment which) {
+    return [which](request_times const& t, std::size_t) { return seconds((t.*which).value_or(nanoseconds{})); };
+  };
+  add_request_errors(v, "first token", measured, simulated, moment_of(&request_times::first_token));
+  add_request_errors(v, "last token", measured, simulated, moment_of(&request_times::last_token));
+  add_request_errors(v, "time for a token", measured, simulated, [&](request_times const& t, std::size_t i) {
+    auto const tokens = w.requests[i].reply_tokens;
+    if (tokens < 2 || !t.first_token || !t.last_token) return 0.0;
+    return seconds(*t.last_token - *t.first_token) / (tokens - 1);
+  });
+}
+
 }  // namespace
 
 double validated_figure::error() const noexcept {
@@ -105,7 +149,7 @@ bool validated_run::within_bound() const noexcept {
   return std::ranges::all_of(figures, &validated_figure::within_bound);
 }
 
-validated_run validate_run(workload const& w, machine const& m) {
+validated_run validate_run(workload const& w, machine const& m, std::optional<measured_load> const& load) {
   if (!m.own) throw std::invalid_argument{fmt::format("nothing was measured on the engine {}", m.name)};
   auto const measured = measured_times(w);
   auto const outcome = simulate_server(w, *m.own, settings_of(m));
@@ -115,11 +159,17 @@ validated_run validate_run(workload const& w, machine const& m) {
                   .requests = w.requests.size(),
                   .simulated = outcome.result,
                   .figures = {},
-                  .not_measured = {}};
+                  .not_measured = {},
+                  .of_requests = {}};
   add_run_figures(v, w, measured, outcome.times);
   add_times(v, "wait", measured, outcome.times, &request_times::admitted);
   add_times(v, "first token", measured, outcome.times, &request_times::first_token);
   add_times(v, "last token", measured, outcome.times, &request_times::last_token);
+  if (load)
+    add_load(v, *load, m.lanes);
+  else
+    v.not_measured.emplace_back("load");
+  add_all_request_errors(v, w, measured, outcome.times);
   return v;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "load_series.hpp"
 #include "machines.hpp"
 #include "workload.hpp"
 
@@ -28,6 +29,13 @@ struct validated_figure {
   [[nodiscard]] bool within_bound() const noexcept;
 };
 
+/// How far the simulation is off for single requests, as shares of what was measured.
+struct request_errors {
+  std::string name;
+  double median = 0;
+  double p90 = 0;
+};
+
 /// A measured run beside its simulation.
 struct validated_run {
   std::string title;
@@ -37,18 +45,21 @@ struct validated_run {
   run_result simulated;
   std::vector<validated_figure> figures;
   std::vector<std::string> not_measured;
+  std::vector<request_errors> of_requests;  ///< told, not judged
 
   [[nodiscard]] bool within_bound() const noexcept;
 };
 
-/// Simulates a measured workload on the machine and the server it was measured on.
+/// Simulates a measured workload on the machine and the server it was measured on. `load` is what was measured there besides.
 /// \throws std::invalid_argument when a request of it was not measured, or nothing was measured on that machine
-[[nodiscard]] validated_run validate_run(workload const& w, machine const& m);
+[[nodiscard]] validated_run validate_run(workload const& w, machine const& m,
+                                         std::optional<measured_load> const& load = {});
 
 /// A file with measurements, and the name of the machine they were made on.
 struct measured_file {
   std::string_view name;
   std::string_view machine;
+  std::string_view load_series;  ///< another file; empty: there is none
 };
 [[nodiscard]] std::span<measured_file const> measured_files() noexcept;
 

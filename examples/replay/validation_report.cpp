@@ -18,6 +18,10 @@ std::string table_of(validated_run const& v) {
     text += fmt::format("{:<30}{:>14.3f}{:>14.3f}{:>+12.2f}{}{}\n", f.name, f.measured, f.simulated, f.error() * 100,
                         f.fitted ? "  (fitted)" : "", f.within_bound() ? "" : "  OUT OF BOUND");
   for (auto const& name : v.not_measured) text += fmt::format("{:<30}{:>14}\n", name, "not measured");
+  if (!v.of_requests.empty())
+    text += fmt::format("{:<30}{:>14}{:>14}\n", "single requests, error [%]", "median", "p90");
+  for (auto const& e : v.of_requests)
+    text += fmt::format("{:<30}{:>14.2f}{:>14.2f}\n", e.name, e.median * 100, e.p90 * 100);
   return text;
 }
 
@@ -47,12 +51,16 @@ nlohmann::ordered_json json_of(std::span<validated_run const> all) {
                          {"error", std::isfinite(f.error()) ? json(f.error()) : json{}},
                          {"fitted", f.fitted},
                          {"within_bound", f.within_bound()}});
+    auto of_requests = json::array();
+    for (auto const& e : v.of_requests)
+      of_requests.push_back({{"name", e.name}, {"median_error", e.median}, {"p90_error", e.p90}});
     runs.push_back({{"title", v.title},
                     {"engine", v.engine},
                     {"server", v.server},
                     {"requests", v.requests},
                     {"figures", std::move(figures)},
-                    {"not_measured", v.not_measured}});
+                    {"not_measured", v.not_measured},
+                    {"single_requests", std::move(of_requests)}});
   }
   return {{"bound", validation_bound}, {"runs", std::move(runs)}};
 }

@@ -11,6 +11,9 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <sstream>
+#include <string>
 
 namespace {
 
@@ -76,8 +79,54 @@ TEST(Validation, NamesWhatIsOutOfBoundAndWhatWasNotMeasured) {
   auto const table = table_of(v);
   EXPECT_THAT(table, HasSubstr("-50.00  OUT OF BOUND\n"));
   EXPECT_THAT(table, HasSubstr("run time [s]                           0.588         0.588       +0.00  (fitted)\n"));
-  EXPECT_THAT(table, HasSubstr("wait                            not measured\n"));
+  EXPECT_THAT(
+      table, HasSubstr("wait                            not measured\nload                            not measured\n"));
+  EXPECT_THAT(table, HasSubstr("single requests, error [%]            median           p90\n"
+                               "first token                            50.00         50.00\n"
+                               "last token                              0.00          0.00\n"));
   EXPECT_EQ(replay::json_of({&v, 1}).at("runs").at(0).at("figures").at(3).at("within_bound"), false);
+}
+
+TEST(Validation, ComparesTheLoadWhereItWasSampled) {
+  auto const& m = *machine_named("rtx4090");
+  replay::measured_load const load{.running = 1.5, .kv_share = 0.5, .longest_line = 4};
+  auto const v = validate_run(self_measured(m), m, load);
+  ASSERT_EQ(v.figures.size(), 18U);
+  EXPECT_EQ(v.figures[15].name, "requests running, mean");
+  EXPECT_EQ(v.figures[15].measured, 1.5);
+  EXPECT_DOUBLE_EQ(v.figures[15].simulated, v.simulated.lanes_used * 256);
+  EXPECT_EQ(v.figures[16].measured, 50);
+  EXPECT_EQ(v.figures[17].measured, 4);
+}
+
+TEST(LoadSeries, IsSummedUp) {
+  std::istringstream in{std::string{replay::load_series_header} +
+                        "\n1.0,3392.0,2.0,5,2,13.5\n2.0,0.0,79.0,16,7,86.5\n"};
+  auto const load = replay::read_load_series(in, "l.csv");
+  EXPECT_EQ(load.running, 10.5);
+  EXPECT_EQ(load.longest_line, 7U);
+  EXPECT_DOUBLE_EQ(load.kv_share, 0.5);
+}
+
+TEST(LoadSeries, SaysWhatIsWrongAndWhere) {
+  auto const complaint = [](std::string const& text) {
+    std::istringstream in{text};
+    try {
+      (void)replay::read_load_series(in, "l.csv");
+    } catch (replay::trace_error const& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  std::string const head = std::string{replay::load_series_header} + '\n';
+  EXPECT_EQ(complaint("x\n"),
+            "l.csv: no load series; its first line must be '" + head.substr(0, head.size() - 1) + "'");
+  EXPECT_EQ(complaint(head), "l.csv: no sample in it");
+  EXPECT_EQ(complaint(head + "1,0,0,5,2,13\n2,0,0,5,2,100.5\n"),
+            "l.csv:3: kv_cache_pct is '100.5'; a number from 0 to 100 is needed");
+  EXPECT_EQ(complaint(head + "1,0,0,-5,2,13\n"),
+            "l.csv:2: running is '-5'; a whole number from 0 to 4294967295 is needed");
+  EXPECT_EQ(complaint(head + "1,0,0,5,2,nan\n"), "l.csv:2: kv_cache_pct is 'nan'; a number from 0 to 100 is needed");
 }
 
 TEST(Validation, RefusesWorkloadsThatNobodyMeasured) {
@@ -94,6 +143,10 @@ class MeasuredRuns : public ::testing::Test {
       if (!std::filesystem::exists(replay::testing::recorded_traces() / f.name))
         GTEST_SKIP() << "no measurements: set KVLANE_TRACES to the folder that holds " << f.name;
   }
+  static std::optional<replay::measured_load> load_of(replay::measured_file const& f) {
+    if (f.load_series.empty()) return std::nullopt;
+    return replay::read_load_series_file((replay::testing::recorded_traces() / f.load_series).string());
+  }
   static replay::workload load(replay::measured_file const& f) {
     auto const path = replay::testing::recorded_traces() / f.name;
     return replay::read_trace_file(path.string(), replay::bad_lines::refuse).requests;
@@ -102,7 +155,7 @@ class MeasuredRuns : public ::testing::Test {
 
 TEST_F(MeasuredRuns, AreReproducedWithinTheBoundInEveryFigure) {
   for (auto const& f : replay::measured_files()) {
-    auto const v = validate_run(load(f), *machine_named(f.machine));
+    auto const v = validate_run(load(f), *machine_named(f.machine), load_of(f));
     EXPECT_TRUE(v.within_bound()) << table_of(v);
     EXPECT_GE(v.figures.size(), 11U);
   }
