@@ -33,6 +33,12 @@ std::string shown(json const& value) {
   return value.is_number() || value.is_boolean() ? value.dump() : value.type_name();
 }
 
+/// "an array", "a string"
+std::string kind_of(json const& value) {
+  std::string_view const kind = value.type_name();
+  return fmt::format("{} {}", kind.front() == 'a' || kind.front() == 'o' ? "an" : "a", kind);
+}
+
 std::string shortened(std::string text) {
   constexpr std::size_t most = 100;
   if (text.size() > most) text.replace(most, std::string::npos, "...");
@@ -48,7 +54,7 @@ json const* find(json const& object, char const* name) {
 bool read_flag(json const& object, char const* name, std::string const& path) {
   auto const* const field = find(object, name);
   if (field == nullptr) return false;
-  if (!field->is_boolean()) refuse(path, fmt::format("is a {}; true or false is needed", field->type_name()));
+  if (!field->is_boolean()) refuse(path, fmt::format("is {}; true or false is needed", kind_of(*field)));
   return field->get<bool>();
 }
 
@@ -57,8 +63,8 @@ std::optional<std::uint32_t> read_count(json const& object, char const* name, st
   auto const* const field = find(object, name);
   if (field == nullptr) return std::nullopt;
   if (!field->is_number_integer())
-    refuse(name, fmt::format("is a {}; a whole number is needed",
-                             field->is_number() ? "number with a fraction" : field->type_name()));
+    refuse(name, fmt::format("is {}; a whole number is needed",
+                             field->is_number() ? "a number with a fraction" : kind_of(*field)));
   if (!field->is_number_unsigned() || field->get<std::uint64_t>() < least)
     refuse(name, fmt::format("is {}; at least {} is needed", shown(*field), least));
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
@@ -66,7 +72,7 @@ std::optional<std::uint32_t> read_count(json const& object, char const* name, st
 }
 
 std::string read_text(json const& value, std::string const& path) {
-  if (!value.is_string()) refuse(path, fmt::format("is a {}; a string is needed", value.type_name()));
+  if (!value.is_string()) refuse(path, fmt::format("is {}; a string is needed", kind_of(value)));
   return value.get<std::string>();
 }
 
@@ -129,7 +135,7 @@ std::string read_content(json const& message, std::string const& path, role from
   }
   if (field->is_string()) return field->get<std::string>();
   if (!field->is_array())
-    refuse(path + ".content", fmt::format("is a {}; a string or a list of text parts is needed", field->type_name()));
+    refuse(path + ".content", fmt::format("is {}; a string or a list of text parts is needed", kind_of(*field)));
   std::string all;
   for (auto const& part : *field) {
     if (!part.is_object() || part.value("type", json{}) != "text" || !part.contains("text"))
@@ -142,12 +148,12 @@ std::string read_content(json const& message, std::string const& path, role from
 token_ids read_messages(json const& body) {
   auto const* const field = find(body, "messages");
   if (field == nullptr) refuse("messages", "is missing");
-  if (!field->is_array()) refuse("messages", fmt::format("is a {}; a list is needed", field->type_name()));
+  if (!field->is_array()) refuse("messages", fmt::format("is {}; a list is needed", kind_of(*field)));
   if (field->empty()) refuse("messages", "is empty; at least 1 message is needed");
   std::vector<chat_message> messages;
   for (auto const& m : *field) {
     auto const path = fmt::format("messages[{}]", messages.size());
-    if (!m.is_object()) refuse(path, fmt::format("is a {}; an object is needed", m.type_name()));
+    if (!m.is_object()) refuse(path, fmt::format("is {}; an object is needed", kind_of(m)));
     auto const from = read_role(m, path);
     messages.push_back({.from = from, .content = read_content(m, path, from)});
   }
@@ -186,8 +192,7 @@ void read_stream_options(json const& body, completion_request& r) {
   r.stream = read_flag(body, "stream", "stream");
   auto const* const options = find(body, "stream_options");
   if (options == nullptr) return;
-  if (!options->is_object())
-    refuse("stream_options", fmt::format("is a {}; an object is needed", options->type_name()));
+  if (!options->is_object()) refuse("stream_options", fmt::format("is {}; an object is needed", kind_of(*options)));
   if (!r.stream) refuse("stream_options", "is given, but stream is not true");
   r.include_usage = read_flag(*options, "include_usage", "stream_options.include_usage");
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace server {
@@ -30,7 +32,7 @@ kvlane::rejection closed() {
   return kvlane::rejection{facts};
 }
 
-kvlane::http_reply no_such(std::string const& what, int status) {
+kvlane::http_reply error_reply(std::string const& what, int status) {
   return to_http(api_error{.status = status, .message = what, .param = {}, .code = {}});
 }
 
@@ -75,13 +77,21 @@ void service::handle(http_call const& call, std::shared_ptr<exchange> client) {
   auto known = false;
   for (auto const& r : routes) {
     if (r.path != call.path) continue;
-    if (r.method == call.method) return r.go(*this, call, std::move(client));
     known = true;
+    if (r.method != call.method) continue;
+    try {
+      return r.go(*this, call, client);
+    } catch (std::exception const& failure) {
+      // A hung-up connection would tell the client to try the very same again.
+      fmt::print(stderr, "{} {}: {}\n", call.method, call.path, failure.what());
+      return answer(*client, error_reply("the server failed", 500));
+    }
   }
   if (known)
-    answer(*client, no_such(fmt::format("{} is not a method of {}", call.method, call.path), 405));
+    answer(*client, error_reply(fmt::format("{} is not a method of {}", call.method, call.path), 405));
   else
-    answer(*client, no_such(fmt::format("there is no {}; see the server's README for what there is", call.path), 404));
+    answer(*client,
+           error_reply(fmt::format("there is no {}; see the server's README for what there is", call.path), 404));
 }
 
 void service::complete(api kind, http_call const& call, std::shared_ptr<exchange> client) {

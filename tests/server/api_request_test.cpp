@@ -163,6 +163,7 @@ INSTANTIATE_TEST_SUITE_P(
     Messages, ApiRequestRefuses,
     testing::Values(
         bad_input{api::chat, R"({"model": "m"})", 400, "messages", "messages is missing"},
+        bad_input{api::chat, chat_with(R"("user": [])"), 400, "user", "user is an array; a string is needed"},
         bad_input{api::chat, with_messages("\"Hi\""), 400, "messages", "messages is a string; a list is needed"},
         bad_input{api::chat, with_messages("[]"), 400, "messages", "messages is empty; at least 1 message is needed"},
         bad_input{api::chat, with_messages("[3]"), 400, "messages[0]", "messages[0] is a number; an object is needed"},
