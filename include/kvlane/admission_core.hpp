@@ -15,6 +15,7 @@
 #include <kvlane/service_rates.hpp>
 #include <kvlane/snapshot.hpp>
 #include <kvlane/token_budget.hpp>
+#include <kvlane/work_left.hpp>
 
 #include <algorithm>
 #include <array>
@@ -63,7 +64,9 @@ class admission_core {
 
   /// \throws std::invalid_argument for limits that make no sense, std::bad_alloc
   explicit admission_core(limits const& l = {}, Policy policy = Policy{})
-      : limits_{checked(l)}, policy_{std::move(policy)}, lanes_{l.lanes}, budget_{l.kv_capacity} {}
+      : limits_{checked(l)}, policy_{std::move(policy)}, lanes_{l.lanes}, budget_{l.kv_capacity} {
+    work_left_.make_room(l.lanes);
+  }
   admission_core(admission_core const&) = delete;
   admission_core& operator=(admission_core const&) = delete;
 
@@ -108,6 +111,12 @@ class admission_core {
   void release(grant const& held) noexcept;
   /// Learns from what a request took; nonsense is counted and ignored.
   void observe(service_sample const& sample) noexcept;
+  /// As observe, and learns how long the reply of a grant became.
+  void completed(grant const& held, service_sample const& sample) noexcept;
+  /// The reply of a grant has so many tokens at `now`. Changes nothing but predictions.
+  void progressed(grant const& held, std::uint64_t decode_tokens, time_point now) noexcept {
+    work_left_.progressed(held.lane, held.expected.decode_tokens, decode_tokens, std::max(now, now_));
+  }
   /// Keeps `total` tokens of a grant, rounded up to blocks.
   void shrink(grant& held, std::uint64_t total) noexcept;
   /// Raises a grant to `total` tokens, rounded up to blocks, if they are free: past every waiter and the growth reserve.
@@ -145,8 +154,10 @@ class admission_core {
     return deadlines_.empty() ? std::nullopt : std::optional{deadlines_.top()->deadline()};
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(std::uint32_t priority) const noexcept {
-    return rates_.predicted_wait(ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_),
-                                 limits_.lanes);
+    auto const ahead = ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_);
+    if (limits_.predict_by == predictor::work_left)
+      if (auto const wait = work_left_.predicted_wait(ahead.decode_tokens, now_)) return wait;
+    return rates_.predicted_wait(ahead, limits_.lanes);
   }
   [[nodiscard]] queue_snapshot snapshot() const noexcept;
   /// Where a waiter in line stands. Walks along the line.
@@ -222,6 +233,7 @@ class admission_core {
   lane_pool lanes_;
   token_budget budget_;
   service_rates rates_;
+  work_left work_left_;
   detail::work_ledger ledger_;
   detail::drain_pace pace_;
   std::array<detail::arrival_list<waiter>, highest_priority + 1> lines_;

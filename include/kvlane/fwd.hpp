@@ -31,6 +31,12 @@ enum class blocked_on : std::uint8_t {
   reservation,  ///< the resources are kept for a waiter that was overtaken often enough
 };
 
+/// How waits are predicted.
+enum class predictor : std::uint8_t {
+  work_left,  ///< what is left of the replies ahead, over the pace of the engine; needs lease::progress (work_left.hpp)
+  ewma_p95,   ///< the work ahead whole, at the careful rates of completed requests (service_rates.hpp)
+};
+
 /// Why a waiter left the line, as ordering policies are told.
 enum class departure : std::uint8_t {
   admitted,   ///< it got its lane and tokens: one turn passes

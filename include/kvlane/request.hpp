@@ -29,8 +29,9 @@ struct limits {
   /// Places in line. Absent: 8 for each lane, at least 16, at most 256, following the lanes. 0: nobody waits.
   std::optional<std::uint32_t> max_waiting = {};
   std::uint64_t max_waiting_tokens = ~std::uint64_t{0};  ///< demands of all waiters together
-  std::uint32_t max_overtakes = 32;  ///< how often a waiter may be overtaken before capacity is kept for it
-  duration max_wait = forever;       ///< for requests that name neither max_wait nor deadline
+  std::uint32_t max_overtakes = 32;             ///< how often a waiter may be overtaken before capacity is kept for it
+  duration max_wait = forever;                  ///< for requests that name neither max_wait nor deadline
+  predictor predict_by = predictor::work_left;  ///< as long as the engine reports progress; otherwise ewma_p95
 
   /// Places in line, the default worked out.
   [[nodiscard]] constexpr std::uint32_t places() const noexcept {

@@ -43,7 +43,13 @@ class remembering_owner final : public kvlane::detail::lease_owner {
     free += held.tokens - total;
     held.tokens = total;
   }
+  void progress(grant const& held, std::uint64_t decode_tokens) noexcept override {
+    progress_of = held.tag;
+    progressed = decode_tokens;
+  }
 
+  std::uint64_t progress_of = 0;
+  std::uint64_t progressed = 0;
   std::vector<std::uint64_t> released;
   std::vector<std::uint64_t> samples;
   std::uint64_t tokens_back = 0;
@@ -60,6 +66,16 @@ class Lease : public testing::Test {
 
   remembering_owner queue_;
 };
+
+TEST_F(Lease, PassesItsProgressOnForAsLongAsItHoldsAnything) {
+  auto l = make(5);
+  l.progress(17);
+  EXPECT_EQ(queue_.progress_of, 5U);
+  EXPECT_EQ(queue_.progressed, 17U);
+  l.release();
+  l.progress(18);
+  EXPECT_EQ(queue_.progressed, 17U);
+}
 
 TEST_F(Lease, SaysWhatItHolds) {
   auto const held = make(7);

@@ -348,12 +348,19 @@ void admission_core<Policy>::release(grant const& held) noexcept {
   lanes_.give_back(held.lane);
   budget_.release(held.tokens);
   ledger_.finish(held.expected);
+  work_left_.released(held.lane, lanes_.busy() == 0);
   if constexpr (requires { policy_.on_release(held); }) policy_.on_release(held);
 }
 
 template <class Policy>
 void admission_core<Policy>::observe(service_sample const& sample) noexcept {
   if (!rates_.observe(sample)) ++counters_.samples_ignored;
+}
+
+template <class Policy>
+void admission_core<Policy>::completed(grant const& held, service_sample const& sample) noexcept {
+  observe(sample);
+  work_left_.ended(held.expected.decode_tokens, sample.decode_tokens);
 }
 
 template <class Policy>
@@ -418,6 +425,7 @@ void admission_core<Policy>::raise_saved_cost(prompt_view prefix, std::int64_t b
 template <class Policy>
 void admission_core<Policy>::update(limits const& l, outcomes& ended) {
   validate(l);
+  work_left_.make_room(l.lanes);
   lanes_.resize(l.lanes);
   budget_.resize(l.kv_capacity);
   limits_ = l;

@@ -146,7 +146,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
   KVLANE_NOINLINE void release_to_someone(grant const& held, service_sample const* sample) noexcept {
     transaction t{*this};
     t.advance_if_anyone_waits();
-    if (sample != nullptr) core_.observe(*sample);
+    if (sample != nullptr) core_.completed(held, *sample);
     core_.release(held);
     t.note([&] {
       return events::released{0,         held.tag,    held.flow,
@@ -169,6 +169,11 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
     t.advance_if_anyone_waits();
     core_.shrink(held, total);
     t.dispatch();
+  }
+  // Nobody may run for it who could not before: no event.
+  void progress(grant const& held, std::uint64_t decode_tokens) noexcept override {
+    std::lock_guard const lock{mutex_};
+    core_.progressed(held, decode_tokens, clock_());
   }
   void end_hold() noexcept override {
     transaction t{*this};
@@ -296,7 +301,7 @@ class alignas(64) queue_state final : public lease_owner, public place_owner, pu
   [[nodiscard]] bool release_to_nobody(grant const& held, service_sample const* sample) noexcept {
     std::unique_lock lock{mutex_};
     if (core_.anyone_waits() || !idle_watches_.empty()) return false;
-    if (sample != nullptr) core_.observe(*sample);
+    if (sample != nullptr) core_.completed(held, *sample);
     core_.release(held);
     auto const last = --shares_ == 0;
     lock.unlock();

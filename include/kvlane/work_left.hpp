@@ -1,0 +1,179 @@
+#pragma once
+
+#include <kvlane/fwd.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace kvlane {
+
+/// How many tokens of replies an engine makes in a millisecond now: those of the last five seconds in which it was at work.
+///
+///     kvlane::decode_pace pace;
+///     pace.made(12, now);            // at each step, or less often
+///     pace.tokens_per_ms(now);
+///
+/// Thread safety: distinct objects are safe, shared objects are not. Nothing here allocates.
+class decode_pace {
+ public:
+  static constexpr int slots = 10;
+  static constexpr duration slot = std::chrono::milliseconds{500};
+  /// Less than this says little: in the first moments of a burst prompts are computed and few replies are made.
+  static constexpr duration least = std::chrono::seconds{1};
+
+  /// So many tokens have been made since the last report.
+  void made(std::uint64_t tokens, time_point now) noexcept {
+    if (!at_work_) go_on(now);
+    move_on(now);
+    tokens_[current_] += tokens;
+    last_ = std::max(last_, now);
+  }
+
+  /// Nobody runs: the time until the next report does not count.
+  void pause() noexcept { at_work_ = false; }
+
+  /// Absent while it has been at work for less than a second, and when nothing has been reported for longer than it
+  /// remembers.
+  [[nodiscard]] std::optional<double> tokens_per_ms(time_point now) const noexcept {
+    // (A moment before the last report, even the clock's first, is as good as that.)
+    if (!ever_ || (now > last_ && now - last_ > slot * slots)) return std::nullopt;
+    auto const seen = last_ - since_ + slot * full_;
+    if (seen < least) return std::nullopt;
+    std::uint64_t all = 0;
+    for (auto const n : tokens_) all += n;
+    return static_cast<double>(all) / fractional_ms{seen}.count();
+  }
+
+ private:
+  /// A pause is cut out: what was seen before it still tells how fast the engine is.
+  void go_on(time_point now) noexcept {
+    since_ = ever_ ? now - (last_ - since_) : now;
+    last_ = now;
+    ever_ = at_work_ = true;
+  }
+  void move_on(time_point now) noexcept {
+    if (now - since_ > slot * (slots + 1)) {
+      tokens_ = {};
+      full_ = 0;
+      since_ = now;
+    }
+    for (; now - since_ >= slot; since_ += slot) {
+      current_ = (current_ + 1) % tokens_.size();
+      tokens_[current_] = 0;
+      full_ = std::min(full_ + 1, slots - 1);
+    }
+  }
+
+  std::array<std::uint64_t, std::size_t{slots}> tokens_{};
+  std::size_t current_ = 0;
+  int full_ = 0;        // slots before the current one that are remembered
+  time_point since_{};  // when the current slot began
+  time_point last_{};
+  bool ever_ = false;
+  bool at_work_ = false;
+};
+
+/// The predictor `work_left`: the replies still to be made, of those who run and those who wait, over the pace at which the
+/// engine makes them. It needs to be told the progress of those who run (lease::progress), and is the only kind that works
+/// while a burst lasts: a predictor fed by completions is blind until the first ones have ended.
+///
+/// What a reply will need is learned as a share of what was reserved for it: from the replies that ended, and from those
+/// that have already outgrown it. At first it is what was reserved.
+///
+/// Thread safety: distinct objects are safe, shared objects are not.
+class work_left {
+ public:
+  /// What an old reply counts when another has ended.
+  static constexpr double memory = 31.0 / 32;
+  /// So many replies as long as was reserved are taken for granted at first.
+  static constexpr double replies_assumed = 2;
+
+  /// Room for the progress on lanes below `lanes`. \throws std::bad_alloc, and then nothing has changed
+  void make_room(std::uint32_t lanes) {
+    if (running_.size() < lanes) running_.resize(lanes);
+  }
+
+  /// The reply on `lane`, for which `reserved` tokens were reserved, has `made` of them now. Fewer than before is ignored.
+  void progressed(lane_id lane, std::uint64_t reserved, std::uint64_t made, time_point now) noexcept {
+    auto& r = running_[lane];
+    if (made <= r.made) return;
+    pace_.made(made - r.made, now);
+    auto const expected = static_cast<std::uint64_t>(share() * static_cast<double>(reserved));
+    if (r.outgrown || made > expected) {
+      outgrown_reserved_ += reserved - r.reserved;
+      outgrown_made_ += made - (r.outgrown ? r.made : 0);
+      outgrown_ += r.outgrown ? 0 : 1;
+      r.reserved = reserved;
+      r.outgrown = true;
+    }
+    auto const done = std::min(made, expected);
+    done_ += done - r.done;  // may fall, modulo 2^64, when less is expected than before
+    r.done = done;
+    r.made = made;
+  }
+  /// The lane has been given back. Nobody runs any more if it was the last.
+  void released(lane_id lane, bool last) noexcept {
+    if (last) pace_.pause();
+    auto& r = running_[lane];
+    if (r.made == 0) return;
+    done_ -= r.done;
+    if (r.outgrown) {
+      outgrown_reserved_ -= r.reserved;
+      outgrown_made_ -= r.made;
+      --outgrown_;
+    }
+    r = {};
+  }
+  /// A reply for which `reserved` tokens were reserved has ended with `made`.
+  void ended(std::uint64_t reserved, std::uint64_t made) noexcept {
+    if (reserved == 0 || made == 0) return;
+    ended_reserved_ = ended_reserved_ * memory + static_cast<double>(reserved);
+    ended_made_ = ended_made_ * memory + static_cast<double>(made);
+    ended_ = ended_ * memory + 1;
+  }
+
+  /// What replies need, as a share of what is reserved for them.
+  [[nodiscard]] double share() const noexcept {
+    auto const replies = ended_ + static_cast<double>(outgrown_);
+    if (replies == 0) return 1;
+    auto const reserved = ended_reserved_ + static_cast<double>(outgrown_reserved_);
+    auto const assumed = reserved / replies * replies_assumed;
+    return (ended_made_ + static_cast<double>(outgrown_made_) + assumed) / (reserved + assumed);
+  }
+
+  /// How long the engine needs for replies for which `reserved` tokens were reserved, those that run among them. Absent
+  /// while its pace is not known.
+  [[nodiscard]] std::optional<fractional_ms> predicted_wait(std::uint64_t reserved, time_point now) const noexcept {
+    auto const pace = pace_.tokens_per_ms(now);
+    if (!pace || *pace <= 0) return std::nullopt;
+    auto const left = share() * static_cast<double>(reserved) - static_cast<double>(done_);
+    return fractional_ms{std::max(left, 0.0) / *pace};
+  }
+
+  [[nodiscard]] decode_pace const& pace() const noexcept { return pace_; }
+
+ private:
+  struct reply {
+    std::uint64_t made = 0;
+    std::uint64_t done = 0;      // of what was expected
+    std::uint64_t reserved = 0;  // once outgrown
+    bool outgrown = false;
+  };
+
+  decode_pace pace_;
+  std::vector<reply> running_;
+  std::uint64_t done_ = 0;  // sum over those who run
+  double ended_ = 0;
+  double ended_reserved_ = 0;
+  double ended_made_ = 0;
+  std::uint64_t outgrown_ = 0;
+  std::uint64_t outgrown_reserved_ = 0;
+  std::uint64_t outgrown_made_ = 0;
+};
+
+}  // namespace kvlane
