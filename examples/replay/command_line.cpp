@@ -213,20 +213,19 @@ command to_command(typed t) {
   return c;
 }
 
-/// The other command. Its name is only a command where it comes first; a trace of that name is ./validate.
-CLI::App& add_validate(CLI::App& app, typed& t) {
-  auto& validate = *app.add_subcommand(
-      "validate", "print what two real servers measured beside what the simulation of them gives; exit status 0: all "
-                  "figures are within 10 %, 1: some are not, 2: the measurements are not there");
-  validate
-      .add_option("--traces", t.traces_folder, "folder with the measurements [$KVLANE_TRACES, or ../shared/traces]")
+/// One of the other commands, which need the measurements. Its name is only a command where it comes first; a trace of that
+/// name is ./NAME.
+CLI::App& add_command(CLI::App& app, typed& t, char const* name, char const* text) {
+  auto& c = *app.add_subcommand(name, text);
+  c.add_option("--traces", t.traces_folder, "folder with the measurements [$KVLANE_TRACES, or ../shared/traces]")
       ->option_text("DIR");
-  validate.add_option("--json", t.json_file, "write all figures to FILE, too")->option_text("FILE");
-  return validate;
+  c.add_option("--json", t.json_file, "write all figures to FILE, too")->option_text("FILE");
+  return c;
 }
 
-validate_command to_validate(typed const& t) {
-  validate_command c;
+template <class Command>
+Command to(typed const& t) {
+  Command c;
   if (!t.traces_folder.empty()) c.traces_folder = t.traces_folder;
   if (!t.json_file.empty()) c.json_file = t.json_file;
   return c;
@@ -234,7 +233,8 @@ validate_command to_validate(typed const& t) {
 
 }  // namespace
 
-std::variant<command, validate_command, help_text> parse_command_line(int argc, char const* const* argv) {
+std::variant<command, validate_command, predict_command, help_text> parse_command_line(int argc,
+                                                                                       char const* const* argv) {
   CLI::App app{description, "kvlane-replay"};
   app.footer(footer);
   app.get_formatter()->column_width(34);
@@ -245,7 +245,14 @@ std::variant<command, validate_command, help_text> parse_command_line(int argc, 
   add_queue_options(app, t);
   add_engine_options(app, t);
   add_output_options(app, t);
-  auto const& validate = add_validate(app, t);
+  auto const& validate =
+      add_command(app, t, "validate",
+                  "print what two real servers measured beside what the simulation of them gives; exit status 0: all "
+                  "figures are within 10 %, 1: some are not, 2: the measurements are not there");
+  auto const& predict =
+      add_command(app, t, "predict",
+                  "print how well waits are predicted, on a measured run and in simulated overload; exit status 2: the "
+                  "measurements are not there");
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -253,7 +260,8 @@ std::variant<command, validate_command, help_text> parse_command_line(int argc, 
   } catch (CLI::ParseError const& error) {
     throw usage_error{error.what()};
   }
-  if (validate.parsed()) return to_validate(t);
+  if (validate.parsed()) return to<validate_command>(t);
+  if (predict.parsed()) return to<predict_command>(t);
   return to_command(std::move(t));
 }
 

@@ -33,6 +33,12 @@ struct validate_command {
   std::optional<std::string> json_file;
 };
 
+/// Puts predictors of waits on trial.
+struct predict_command {
+  std::optional<std::string> traces_folder;
+  std::optional<std::string> json_file;
+};
+
 /// A command line that makes no sense; the text says what to do instead.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -44,6 +50,6 @@ struct help_text {
 };
 
 /// Reads a command line. \throws usage_error
-[[nodiscard]] std::variant<command, validate_command, help_text> parse_command_line(int argc, char const* const* argv);
+[[nodiscard]] std::variant<command, validate_command, predict_command, help_text> parse_command_line(int argc, char const* const* argv);
 
 }  // namespace replay

@@ -7,7 +7,7 @@ namespace replay {
 
 /// What the core did in a run, and the real time that its calls took. A decision is whatever somebody is told: admitted,
 /// refused, queued or released. Their time is that of all calls that lead to them: advance, dispatch, judge, readmit,
-/// observe and release, also of those in which nobody is told anything, and of reading the clock twice for each stretch of
+/// completed and release, also of those in which nobody is told anything, and of reading the clock twice for each stretch of
 /// calls. Growing leases is neither.
 struct core_effort {
   std::uint64_t decisions = 0;

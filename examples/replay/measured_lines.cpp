@@ -85,7 +85,8 @@ trace_request vllm_lines::parse(std::string_view line) {
   if (auto sorted = r.blocks; std::ranges::sort(sorted), std::ranges::adjacent_find(sorted) != sorted.end())
     throw malformed_line{"a block id occurs twice in prompt_blocks16"};
   known_.check_in(r);
-  r.measured = request_times{.admitted = moments[2].second - r.arrival,
+  r.measured = request_times{.queued = moments[1].second - r.arrival,
+                             .admitted = moments[2].second - r.arrival,
                              .first_token = moments[3].second - r.arrival,
                              .last_token = moments[4].second - r.arrival};
   return r;

@@ -1,6 +1,7 @@
 #include "program.hpp"
 
 #include "command_line.hpp"
+#include "prediction_report.hpp"
 #include "report.hpp"
 #include "validation.hpp"
 
@@ -98,14 +99,13 @@ void replay_all(command const& c, console const& where) {
 }
 
 /// Where all measurements are, or why they cannot be compared.
-std::filesystem::path measurements_of(validate_command const& c) {
-  auto folder = traces_folder(c.traces_folder);
+std::filesystem::path measurements_in(std::optional<std::string> const& given, std::string_view command) {
+  auto folder = traces_folder(given);
   auto const demand = [&](std::string_view file) {
     if (!std::filesystem::exists(folder / file))
-      throw usage_error{
-          fmt::format("validate: there is no {} in {}; the measurements are not part of the project: name "
-                      "their folder with --traces or in KVLANE_TRACES",
-                      file, folder.string())};
+      throw usage_error{fmt::format("{}: there is no {} in {}; the measurements are not part of the project: name "
+                                    "their folder with --traces or in KVLANE_TRACES",
+                                    command, file, folder.string())};
   };
   for (auto const& f : measured_files()) {
     demand(f.name);
@@ -135,13 +135,27 @@ std::vector<measurement> read_measurements(std::filesystem::path const& folder) 
 /// Whether all figures are within the bound.
 bool validate_all(validate_command const& c, console const& where) {
   std::vector<validated_run> all;
-  for (auto const& m : read_measurements(measurements_of(c))) {
+  for (auto const& m : read_measurements(measurements_in(c.traces_folder, "validate"))) {
     all.push_back(validate_run(m.requests, *m.made_on, m.load));
     where.out << table_of(all.back()) << '\n' << std::flush;
   }
   where.out << verdict_on(all);
   if (c.json_file) write_json(*c.json_file, json_of(all));
   return std::ranges::all_of(all, &validated_run::within_bound);
+}
+
+void predict_all(predict_command const& c, console const& where) {
+  auto const all = read_measurements(measurements_in(c.traces_folder, "predict"));
+  // The only run of which it was measured when requests were queued and admitted.
+  auto const& with_waits = *std::ranges::find(all, policy::vllm, [](measurement const& m) { return m.made_on->own; });
+  auto const measured = try_predictors(with_waits.requests, *with_waits.made_on);
+  where.out << table_of(measured) << std::flush;
+  std::vector<overload_trial> simulated;
+  for (auto const& m : all) {
+    simulated.push_back(try_under_overload(m.requests, *m.made_on));
+    where.out << '\n' << table_of(simulated.back()) << std::flush;
+  }
+  if (c.json_file) write_json(*c.json_file, json_of(measured, simulated));
 }
 
 }  // namespace
@@ -154,6 +168,10 @@ int run_program(int argc, char const* const* argv, console const& where) {
     auto const wish = parse_command_line(argc, argv);
     if (auto const* const validation = std::get_if<validate_command>(&wish))
       return validate_all(*validation, where) ? 0 : figures_are_off;
+    if (auto const* const prediction = std::get_if<predict_command>(&wish)) {
+      predict_all(*prediction, where);
+      return 0;
+    }
     if (auto const* const help = std::get_if<help_text>(&wish))
       where.out << help->text;
     else

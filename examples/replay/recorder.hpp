@@ -32,6 +32,15 @@ class recorder {
     ++result_.admitted;
     waits_.push_back(wait);
   }
+  /// A request was admitted that was let in although it was predicted to wait too long.
+  void probed(bool in_time) noexcept {
+    ++result_.probes;
+    if (in_time) ++result_.probes_in_time;
+  }
+  /// A request was admitted from the line, for which another wait had been predicted.
+  void predicted(kvlane::fractional_ms prediction, nanoseconds wait) {
+    misses_.push_back(std::chrono::duration_cast<nanoseconds>(prediction) - wait);
+  }
   /// A prompt is computed for the first time.
   void prefilled(std::uint64_t prompt_tokens, std::uint64_t hit_tokens) noexcept {
     result_.prompt_tokens += prompt_tokens;
@@ -63,6 +72,7 @@ class recorder {
     result_.kv_used = kv_time_ / run;
     result_.wait = summarise(std::move(waits_));
     result_.first_token = summarise(std::move(first_tokens_));
+    result_.prediction_miss = summarise(std::move(misses_));
     return result_;
   }
 
@@ -72,6 +82,7 @@ class recorder {
   double kv_time_ = 0;
   std::vector<nanoseconds> waits_;
   std::vector<nanoseconds> first_tokens_;
+  std::vector<nanoseconds> misses_;
 };
 
 }  // namespace replay

@@ -75,6 +75,7 @@ void replay_run<Policy>::emit_tokens(std::size_t first) {
   for (auto i = first; i != batch_.size(); ++i) {
     auto& j = *batch_[i];
     if (j.generated < j.reply) ++j.generated;  // a reply may have been recorded as empty
+    if (learns()) core_.progressed(j.held, j.generated - j.generated_before, now_);
     if (j.generated < j.reply) continue;
     finish(j);
     batch_[i] = nullptr;

@@ -34,7 +34,13 @@ void replay_run<Policy>::arrive(job& j) {
   take_outcomes();
   auto r = request_of(j);
   r.saved_cost = score(j);
-  auto const verdict = judge(r, j);
+  if (settings_.probes) j.predicted = core_.predicted_wait(r.priority);
+  auto verdict = judge(r, j);
+  if (is_probed(verdict)) {
+    j.is_probe = true;
+    r.max_wait = kvlane::forever;
+    verdict = judge(r, j);
+  }
   if (auto const* const g = std::get_if<kvlane::grant>(&verdict)) start_serving(j, *g);
   if (auto const* const no = std::get_if<kvlane::rejection>(&verdict)) record_.refused(no->code());
   if (std::holds_alternative<kvlane::joined>(verdict)) enter_line(j);
@@ -45,6 +51,14 @@ kvlane::verdict replay_run<Policy>::judge(kvlane::request const& r, job& j) {
   ++record_.core().decisions;
   stopwatch const runs{record_.core()};
   return core_.judge(r, kvlane::patience::waits, &j.place);
+}
+
+/// Whether that is a refusal for a wait that is predicted to be too long, and chance wants to know whether it is right.
+template <class Policy>
+bool replay_run<Policy>::is_probed(kvlane::verdict const& v) {
+  auto const* const no = std::get_if<kvlane::rejection>(&v);
+  return settings_.probes && no != nullptr && no->code() == kvlane::errc::would_time_out &&
+         chance_.unit() < settings_.probes->share;
 }
 
 template <class Policy>
@@ -89,7 +103,13 @@ template <class Policy>
 void replay_run<Policy>::start_serving(job& j, kvlane::grant const& g) {
   j.held = g;
   j.admitted_at = now_;
-  if (!std::exchange(j.has_run, true)) record_.admitted(now_ - arrival_of(j));
+  j.generated_before = j.generated;
+  if (!std::exchange(j.has_run, true)) {
+    auto const wait = now_ - arrival_of(j);
+    record_.admitted(wait);
+    if (j.predicted && wait.count() != 0) record_.predicted(*j.predicted, wait);
+    if (j.is_probe) record_.probed(wait <= settings_.limits.max_wait);
+  }
   record_.overtaken(g.overtaken);
   admitted_.push_back(&j);
 }
@@ -109,7 +129,7 @@ void replay_run<Policy>::finish(job& j) {
   {
     ++record_.core().decisions;
     stopwatch const runs{record_.core()};
-    if (j.service.prompt_tokens + j.service.decode_tokens != 0) core_.observe(j.service);
+    if (learns() && j.service.prompt_tokens + j.service.decode_tokens != 0) core_.completed(j.held, j.service);
     core_.release(j.held);
   }
   record_.completed(j.generated);

@@ -2,6 +2,7 @@
 
 #include "core_meter.hpp"
 #include "engine_model/prefix_cache.hpp"
+#include "random_numbers.hpp"
 #include "recorder.hpp"
 #include "simulation.hpp"
 
@@ -30,7 +31,8 @@ class replay_run {
         core_{s.limits, std::move(policy)},
         cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = w.block_tokens}},
         jobs_(w.requests.size()),
-        record_{w.requests.size()} {
+        record_{w.requests.size()},
+        chance_{s.probes.value_or(refusal_probes{}).seed} {
     for (std::size_t i = 0; i != jobs_.size(); ++i) {
       auto& j = jobs_[i];
       j.origin = &w.requests[i];
@@ -56,8 +58,11 @@ class replay_run {
     std::uint32_t generated = 0;  // so far
     kvlane::grant held;
     kvlane::time_point admitted_at;
-    kvlane::time_point token_at;  // when the first token since the last admission came
+    kvlane::time_point token_at;         // when the first token since the last admission came
+    std::uint32_t generated_before = 0;  // its last admission
     bool has_run = false;
+    bool is_probe = false;
+    std::optional<kvlane::fractional_ms> predicted;  // at its arrival; only noted with probes
     std::size_t line_slot = 0;
     std::size_t cached_blocks = 0;   // as last looked up
     kvlane::service_sample service;  // over all its admissions
@@ -68,6 +73,7 @@ class replay_run {
   // -- the queue's side
   void arrive(job& j);
   kvlane::verdict judge(kvlane::request const& r, job& j);
+  [[nodiscard]] bool is_probed(kvlane::verdict const& v);
   void enter_line(job& j);
   void leave_line(job& j) noexcept;
   void take_outcomes();
@@ -78,6 +84,7 @@ class replay_run {
   void rescore_line();
   void close_event();
   [[nodiscard]] kvlane::request request_of(job const& j) const noexcept;
+  [[nodiscard]] bool learns() const noexcept { return settings_.reports == engine_reports::progress_and_ends; }
   [[nodiscard]] std::uint64_t score(job& j) const noexcept;
 
   // -- the engine's side
@@ -100,6 +107,7 @@ class replay_run {
   engine_model::prefix_cache cache_;
   std::vector<job> jobs_;
   recorder record_;
+  random_numbers chance_;
 
   kvlane::time_point now_{};
   std::size_t arrived_ = 0;

@@ -27,6 +27,19 @@ enum class score_updates : std::uint8_t {
   never,       ///< a waiter keeps the score it came with
 };
 
+/// What the queue is told of the requests that run, to predict waits from.
+enum class engine_reports : std::uint8_t {
+  progress_and_ends,  ///< the tokens of each reply after each step, and what completed requests took
+  nothing,
+};
+
+/// Requests that are let in, without a limit to their wait, although the queue predicts that they would wait too long:
+/// what becomes of them tells how many refusals are wrong.
+struct refusal_probes {
+  double share = 1.0 / 20;  ///< of those that would be refused, drawn at random
+  std::uint64_t seed = 1;
+};
+
 /// Everything about a run but the requests and the policy.
 struct simulation_settings {
   kvlane::limits limits = {};
@@ -39,6 +52,8 @@ struct simulation_settings {
   std::uint64_t cost_per_token = 32;
   kvlane::ordering_options ordering = {};
   score_updates scores = score_updates::with_cache;
+  engine_reports reports = engine_reports::progress_and_ends;
+  std::optional<refusal_probes> probes = {};  ///< absent: who is refused is refused
 };
 
 /// \throws std::invalid_argument for settings that make no sense, naming them
@@ -72,8 +87,8 @@ using progress_listener = std::function<void(std::uint64_t ended)>;
 /// At one moment the order is: waits that end; the end of the engine's step, with releases in batch order, then growth
 /// and preemption, then scores, then one decision of the core; arrivals in order of the trace; the start of the next step.
 ///
-/// The queue learns from completed requests. Their prefill time is that from admission to first token, other requests'
-/// prefills included, their decode time that from first to last token.
+/// The queue is told the progress of each reply after each step, and learns from completed requests. Their prefill time is
+/// that from admission to first token, other requests' prefills included, their decode time that from first to last token.
 ///
 /// With policy::slora and policy::vllm there is no core and no such engine; see slora_server, vllm_server and server_run.
 /// Of the settings they take lanes, KV tokens, engine constants and the ceiling of replies.

@@ -33,6 +33,8 @@ struct run_result {
   std::uint64_t cut_off = 0;    ///< of these, those that ended early: preempted, and too large to fit ever again
   std::uint64_t preempted = 0;  ///< preemptions after which the request waited again
   std::array<std::uint64_t, error_codes> refused{};  ///< by errc
+  std::uint64_t probes = 0;                          ///< let in against the prediction, see refusal_probes
+  std::uint64_t probes_in_time = 0;                  ///< of these, waited no longer than the limit all the same
   std::uint64_t longest_line = 0;                    ///< most requests that waited at once
   std::uint32_t most_overtaken = 0;                  ///< most times that an admitted request had been overtaken
   std::uint64_t prompt_tokens = 0;                   ///< of the requests that ran
@@ -44,7 +46,9 @@ struct run_result {
   double kv_used = 0;        ///< share of the KV tokens that was reserved, over the run time
   time_summary wait;         ///< from arrival to admission, of the requests that ran
   time_summary first_token;  ///< from arrival to the first token, of the requests that ran
-  core_effort core;          ///< in real time: this alone differs between equal runs
+  /// Predicted less true wait of the requests that were admitted from the line; only with probes, see refusal_probes.
+  time_summary prediction_miss;
+  core_effort core;  ///< in real time: this alone differs between equal runs
 
   [[nodiscard]] std::uint64_t refused_for(kvlane::errc code) const noexcept {
     return refused[static_cast<std::size_t>(code)];

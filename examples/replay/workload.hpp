@@ -15,6 +15,7 @@ inline constexpr std::uint32_t prefix_block_tokens = 512;
 
 /// When things happened to a request on the server that it was recorded on, since its arrival there.
 struct request_times {
+  std::optional<nanoseconds> queued = {};  ///< the engine knew of it; another clock may say: a little before it arrived
   std::optional<nanoseconds> admitted = {};  ///< the engine took it on; absent: not known, or never
   std::optional<nanoseconds> first_token = {};
   std::optional<nanoseconds> last_token = {};

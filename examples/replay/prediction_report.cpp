@@ -1,0 +1,102 @@
+#include "prediction_report.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace replay {
+
+namespace {
+
+double seconds(kvlane::duration t) { return std::chrono::duration<double>{t}.count(); }
+
+std::string part_of(std::size_t part, std::size_t whole) { return fmt::format("{} of {}", part, whole); }
+
+}  // namespace
+
+std::string table_of(prediction_trial const& t) {
+  auto text =
+      fmt::format("{}\nnothing is simulated; judged: {} of {} requests, those that waited for more than {:g} s\n",
+                  t.title, t.judged, t.requests, seconds(least_wait));
+  text += fmt::format("{:<16}{:>8}{:>8}{:>8}{:>8}", "error [%]", "median", "bias", "p90", "blind");
+  for (auto const l : judged_limits)
+    text += fmt::format("{:>20}{:>16}", fmt::format("refused wrongly {:g}s", seconds(l)), "let in late");
+  text += '\n';
+  for (auto const& s : t.scores) {
+    text += fmt::format("{:<16}{:>8.1f}{:>+8.1f}{:>8.1f}{:>8.1f}", s.name, s.median_error * 100, s.bias * 100,
+                        s.p90_error * 100, s.blind * 100);
+    for (auto const& o : s.limits)
+      text += fmt::format("{:>20}{:>16}", part_of(o.wrongly, o.refused), part_of(o.late, o.let_in));
+    text += '\n';
+  }
+  for (auto const& s : t.scores) text += fmt::format("{:<16}knows {}\n", s.name, s.source);
+  return text;
+}
+
+std::string table_of(overload_trial const& t) {
+  auto text =
+      fmt::format("{}\nengine: {}\nkvlane's queue, fcfs, {:g} times what can be served, max_wait {:g} s; {} requests\n",
+                  t.title, t.engine, overload, seconds(overload_max_wait), t.requests);
+  text += fmt::format("{:<12}{:>9}{:>22}{:>9}{:>22}{:>9}{:>20}{:>12}\n", "", "refused", "probes, wrong", "[%]",
+                      "let in, late", "[%]", "miss [s] p50  p95", "tokens/s");
+  for (auto const& o : t.outcomes) {
+    auto const& r = o.result;
+    auto const timed_out = r.refused_for(kvlane::errc::timed_out);
+    text += fmt::format("{:<12}{:>9}{:>22}{:>9.1f}{:>22}{:>9.1f}{:>+13.2f}{:>+7.2f}{:>12.1f}\n", o.predictor,
+                        o.refused(), part_of(r.probes_in_time, r.probes), o.wrong() * 100,
+                        part_of(timed_out, o.let_in()), o.late() * 100, seconds(r.prediction_miss.p50),
+                        seconds(r.prediction_miss.p95), r.output_per_second());
+  }
+  return text;
+}
+
+nlohmann::ordered_json json_of(prediction_trial const& measured, std::span<overload_trial const> simulated) {
+  using json = nlohmann::ordered_json;
+  auto scores = json::array();
+  for (auto const& s : measured.scores) {
+    auto limits = json::array();
+    for (auto const& o : s.limits)
+      limits.push_back({{"limit_s", seconds(o.limit)},
+                        {"refused", o.refused},
+                        {"refused_wrongly", o.wrongly},
+                        {"let_in", o.let_in},
+                        {"let_in_late", o.late}});
+    scores.push_back({{"predictor", s.name},
+                      {"knows", s.source},
+                      {"median_error", s.median_error},
+                      {"bias", s.bias},
+                      {"p90_error", s.p90_error},
+                      {"blind", s.blind},
+                      {"limits", std::move(limits)}});
+  }
+  auto runs = json::array();
+  for (auto const& t : simulated) {
+    auto outcomes = json::array();
+    for (auto const& o : t.outcomes)
+      outcomes.push_back({{"predictor", o.predictor},
+                          {"refused", o.refused()},
+                          {"probes", o.result.probes},
+                          {"probes_in_time", o.result.probes_in_time},
+                          {"wrong", o.wrong()},
+                          {"let_in", o.let_in()},
+                          {"timed_out", o.result.refused_for(kvlane::errc::timed_out)},
+                          {"late", o.late()},
+                          {"miss_p50_s", seconds(o.result.prediction_miss.p50)},
+                          {"miss_p95_s", seconds(o.result.prediction_miss.p95)},
+                          {"output_tokens_per_s", o.result.output_per_second()}});
+    runs.push_back({{"title", t.title},
+                    {"engine", t.engine},
+                    {"requests", t.requests},
+                    {"overload", overload},
+                    {"max_wait_s", seconds(overload_max_wait)},
+                    {"outcomes", std::move(outcomes)}});
+  }
+  return {{"measured",
+           {{"title", measured.title},
+            {"requests", measured.requests},
+            {"judged", measured.judged},
+            {"scores", std::move(scores)}}},
+          {"simulated", std::move(runs)}};
+}
+
+}  // namespace replay

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "overload_trial.hpp"
+#include "prediction_trial.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <span>
+#include <string>
+
+namespace replay {
+
+[[nodiscard]] std::string table_of(prediction_trial const& t);
+[[nodiscard]] std::string table_of(overload_trial const& t);
+/// Everything in the tables, unrounded; times in seconds. Keys come in a fixed order.
+[[nodiscard]] nlohmann::ordered_json json_of(prediction_trial const& measured,
+                                             std::span<overload_trial const> simulated);
+
+}  // namespace replay
