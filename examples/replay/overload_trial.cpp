@@ -4,12 +4,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
 namespace replay {
 
 namespace {
+
+/// Ways to predict.
+struct way_to_predict {
+  std::string_view name;
+  kvlane::predictor predict_by;
+  engine_reports reports;
+};
+constexpr std::array<way_to_predict, 4> ways{
+    {{.name = "work_left", .predict_by = kvlane::predictor::work_left, .reports = engine_reports::progress_and_ends},
+     {.name = "clairvoyant", .predict_by = kvlane::predictor::work_left, .reports = engine_reports::reply_lengths},
+     {.name = "ewma_p95", .predict_by = kvlane::predictor::ewma_p95, .reports = engine_reports::progress_and_ends},
+     {.name = "none", .predict_by = kvlane::predictor::work_left, .reports = engine_reports::nothing}}};
 
 double share(std::uint64_t part, std::uint64_t whole) noexcept {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -58,19 +72,24 @@ overload_trial try_under_overload(workload const& w, machine const& m, std::size
   auto const serving = time_to_serve(stream, s);
   auto const arriving = stream.requests.back().arrival;
   auto const speed = overload * std::chrono::duration<double>{arriving} / std::chrono::duration<double>{serving};
-  stream = reshape(std::move(stream), {.speed = speed});
+  // A number that fits in a title.
+  stream = reshape(std::move(stream), {.speed = std::max(std::round(speed * 1000), 1.0) / 1000});
   s.limits.max_wait = overload_max_wait;
   s.probes = refusal_probes{};
-  overload_trial trial{
-      .title = stream.title, .engine = title_of(m), .requests = stream.requests.size(), .outcomes = {}};
-  auto const add = [&](std::string_view name) {
-    trial.outcomes.push_back({.predictor = name, .result = simulate(stream, policy::fcfs, s)});
-  };
-  add("work_left");
-  s.limits.predict_by = kvlane::predictor::ewma_p95;
-  add("ewma_p95");
-  s.reports = engine_reports::nothing;
-  add("none");
+  overload_trial trial{.title = stream.title,
+                       .machine = std::string{m.name},
+                       .engine = title_of(m),
+                       .requests = stream.requests.size(),
+                       .outcomes = {}};
+  for (auto const& way : ways) {
+    s.limits.predict_by = way.predict_by;
+    s.reports = way.reports;
+    for (auto const overtakes : {kvlane::limits{}.max_overtakes, 0U}) {
+      s.limits.max_overtakes = overtakes;
+      trial.outcomes.push_back(
+          {.predictor = way.name, .strict = overtakes == 0, .result = simulate(stream, policy::fcfs, s)});
+    }
+  }
   return trial;
 }
 

@@ -23,6 +23,7 @@ inline constexpr std::size_t overload_rounds = 8;
 /// What became of the requests when waits were predicted in one way.
 struct overload_outcome {
   std::string_view predictor;
+  bool strict = false;  ///< nobody may be overtaken
   run_result result;
 
   /// Predicted to wait too long, whether let in all the same or not.
@@ -38,13 +39,15 @@ struct overload_outcome {
 /// One machine under overload, once for each predictor.
 struct overload_trial {
   std::string title;
+  std::string machine;
   std::string engine;
   std::size_t requests = 0;
   std::vector<overload_outcome> outcomes;
 };
 
-/// Repeats the stream, lets it arrive `overload` times as fast as kvlane's own queue (first come, first served) can serve it
-/// on the machine, and simulates that for each predictor of the library, and without predictions.
+/// Repeats the stream, lets it arrive `overload` times as fast as kvlane's own queue (fcfs) can serve it on the machine, and
+/// simulates that for each predictor of the library, for work_left with known lengths of replies, and without predictions;
+/// each as the queue is by default, and with nobody overtaken.
 /// \throws std::invalid_argument for a workload without two different arrivals
 [[nodiscard]] overload_trial try_under_overload(workload const& w, machine const& m,
                                                 std::size_t rounds = overload_rounds);

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace replay {
 
 namespace {
+
+constexpr double target_error = 0.4;
+constexpr double target_multiple = 1.7;
+constexpr double target_share = 0.05;
 
 double seconds(kvlane::duration t) { return std::chrono::duration<double>{t}.count(); }
 
@@ -37,16 +42,41 @@ std::string table_of(overload_trial const& t) {
   auto text =
       fmt::format("{}\nengine: {}\nkvlane's queue, fcfs, {:g} times what can be served, max_wait {:g} s; {} requests\n",
                   t.title, t.engine, overload, seconds(overload_max_wait), t.requests);
-  text += fmt::format("{:<12}{:>9}{:>22}{:>9}{:>22}{:>9}{:>20}{:>12}\n", "", "refused", "probes, wrong", "[%]",
-                      "let in, late", "[%]", "miss [s] p50  p95", "tokens/s");
+  text += fmt::format("{:<20}{:>9}{:>22}{:>9}{:>22}{:>9}{:>20}{:>12}\n", "", "refused", "probes, wrong", "[%]",
+                      "let in, late", "[%]", "miss [s] p50    p95", "tokens/s");
   for (auto const& o : t.outcomes) {
     auto const& r = o.result;
     auto const timed_out = r.refused_for(kvlane::errc::timed_out);
-    text += fmt::format("{:<12}{:>9}{:>22}{:>9.1f}{:>22}{:>9.1f}{:>+13.2f}{:>+7.2f}{:>12.1f}\n", o.predictor,
-                        o.refused(), part_of(r.probes_in_time, r.probes), o.wrong() * 100,
-                        part_of(timed_out, o.let_in()), o.late() * 100, seconds(r.prediction_miss.p50),
-                        seconds(r.prediction_miss.p95), r.output_per_second());
+    text += fmt::format("{:<20}{:>9}{:>22}{:>9.1f}{:>22}{:>9.1f}{:>+13.2f}{:>+7.2f}{:>12.1f}\n",
+                        std::string{o.predictor} + std::string{o.strict ? ", strict" : ""}, o.refused(),
+                        part_of(r.probes_in_time, r.probes), o.wrong() * 100, part_of(timed_out, o.let_in()),
+                        o.late() * 100, seconds(r.prediction_miss.p50), seconds(r.prediction_miss.p95),
+                        r.output_per_second());
   }
+  return text;
+}
+
+std::string verdict_on(prediction_trial const& measured, std::span<overload_trial const> simulated) {
+  auto const error_of = [&](std::string_view name) {
+    auto const found = std::ranges::find(measured.scores, name, &predictor_score::name);
+    return found == measured.scores.end() ? 0.0 : found->median_error;
+  };
+  auto const line = [](std::string const& what, double is, double target) {
+    return fmt::format("{}: {:.3f}, target {:g}: {}\n", what, is, target, is <= target ? "met" : "NOT MET");
+  };
+  auto const mine = error_of("work_left");
+  auto text = line("work_left, median error", mine, target_error);
+  if (error_of("clairvoyant") > 0)
+    text += line("work_left, median error as a multiple of the clairvoyant's", mine / error_of("clairvoyant"),
+                 target_multiple);
+  for (auto const& t : simulated)
+    for (auto const& o : t.outcomes)
+      if (o.predictor == "work_left" && !o.strict) {
+        text +=
+            line(fmt::format("work_left on {}, share of refusals that are wrong", t.machine), o.wrong(), target_share);
+        text += line(fmt::format("work_left on {}, share of those let in that are late", t.machine), o.late(),
+                     target_share);
+      }
   return text;
 }
 
@@ -74,6 +104,7 @@ nlohmann::ordered_json json_of(prediction_trial const& measured, std::span<overl
     auto outcomes = json::array();
     for (auto const& o : t.outcomes)
       outcomes.push_back({{"predictor", o.predictor},
+                          {"strict", o.strict},
                           {"refused", o.refused()},
                           {"probes", o.result.probes},
                           {"probes_in_time", o.result.probes_in_time},

@@ -155,6 +155,7 @@ void predict_all(predict_command const& c, console const& where) {
     simulated.push_back(try_under_overload(m.requests, *m.made_on));
     where.out << '\n' << table_of(simulated.back()) << std::flush;
   }
+  where.out << '\n' << verdict_on(measured, simulated);
   if (c.json_file) write_json(*c.json_file, json_of(measured, simulated));
 }
 

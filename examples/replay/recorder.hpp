@@ -32,14 +32,11 @@ class recorder {
     ++result_.admitted;
     waits_.push_back(wait);
   }
-  /// A request was admitted that was let in although it was predicted to wait too long.
-  void probed(bool in_time) noexcept {
+  /// A request was admitted that was let in although it was predicted to wait longer than `limit`.
+  void probed(kvlane::fractional_ms predicted, nanoseconds wait, nanoseconds limit) {
     ++result_.probes;
-    if (in_time) ++result_.probes_in_time;
-  }
-  /// A request was admitted from the line, for which another wait had been predicted.
-  void predicted(kvlane::fractional_ms prediction, nanoseconds wait) {
-    misses_.push_back(std::chrono::duration_cast<nanoseconds>(prediction) - wait);
+    if (wait <= limit) ++result_.probes_in_time;
+    misses_.push_back(std::chrono::duration_cast<nanoseconds>(predicted) - wait);
   }
   /// A prompt is computed for the first time.
   void prefilled(std::uint64_t prompt_tokens, std::uint64_t hit_tokens) noexcept {

@@ -9,10 +9,15 @@ namespace replay {
 /// The request as the core is told it, without its score. What it has generated so far is part of the prompt.
 template <class Policy>
 kvlane::request replay_run<Policy>::request_of(job const& j) const noexcept {
-  return {.prefix_blocks = j.origin->blocks,
-          .prompt_tokens = j.kv_needed(),
-          .max_tokens = settings_.max_tokens - j.generated,
-          .tag = static_cast<std::uint64_t>(&j - jobs_.data())};
+  kvlane::request r{.prefix_blocks = j.origin->blocks,
+                    .prompt_tokens = j.kv_needed(),
+                    .max_tokens = settings_.max_tokens - j.generated,
+                    .tag = static_cast<std::uint64_t>(&j - jobs_.data())};
+  if (settings_.reports == engine_reports::reply_lengths) {
+    r.kv_demand = demand_of(r, settings_.limits);
+    r.max_tokens = j.reply - j.generated;
+  }
+  return r;
 }
 
 /// What the prefix cache would save for a request now.
@@ -34,10 +39,10 @@ void replay_run<Policy>::arrive(job& j) {
   take_outcomes();
   auto r = request_of(j);
   r.saved_cost = score(j);
-  if (settings_.probes) j.predicted = core_.predicted_wait(r.priority);
   auto verdict = judge(r, j);
   if (is_probed(verdict)) {
     j.is_probe = true;
+    j.predicted = core_.predicted_wait(r.priority).value_or(kvlane::fractional_ms{});
     r.max_wait = kvlane::forever;
     verdict = judge(r, j);
   }
@@ -107,8 +112,7 @@ void replay_run<Policy>::start_serving(job& j, kvlane::grant const& g) {
   if (!std::exchange(j.has_run, true)) {
     auto const wait = now_ - arrival_of(j);
     record_.admitted(wait);
-    if (j.predicted && wait.count() != 0) record_.predicted(*j.predicted, wait);
-    if (j.is_probe) record_.probed(wait <= settings_.limits.max_wait);
+    if (j.is_probe) record_.probed(j.predicted, wait, settings_.limits.max_wait);
   }
   record_.overtaken(g.overtaken);
   admitted_.push_back(&j);

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -28,7 +29,7 @@ class replay_run {
  public:
   replay_run(workload const& w, simulation_settings const& s, Policy policy)
       : settings_{s},
-        core_{s.limits, std::move(policy)},
+        core_{limits_told(s), std::move(policy)},
         cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = w.block_tokens}},
         jobs_(w.requests.size()),
         record_{w.requests.size()},
@@ -62,7 +63,7 @@ class replay_run {
     std::uint32_t generated_before = 0;  // its last admission
     bool has_run = false;
     bool is_probe = false;
-    std::optional<kvlane::fractional_ms> predicted;  // at its arrival; only noted with probes
+    kvlane::fractional_ms predicted{};  // at its arrival, of a probe
     std::size_t line_slot = 0;
     std::size_t cached_blocks = 0;   // as last looked up
     kvlane::service_sample service;  // over all its admissions
@@ -84,7 +85,13 @@ class replay_run {
   void rescore_line();
   void close_event();
   [[nodiscard]] kvlane::request request_of(job const& j) const noexcept;
-  [[nodiscard]] bool learns() const noexcept { return settings_.reports == engine_reports::progress_and_ends; }
+  [[nodiscard]] bool learns() const noexcept { return settings_.reports != engine_reports::nothing; }
+  [[nodiscard]] static kvlane::limits limits_told(simulation_settings const& s) {
+    auto l = s.limits;
+    // Where lengths are known, all of a reply is expected and not only what is reserved.
+    if (s.reports == engine_reports::reply_lengths) l.decode_headroom = std::numeric_limits<std::uint32_t>::max();
+    return l;
+  }
   [[nodiscard]] std::uint64_t score(job& j) const noexcept;
 
   // -- the engine's side

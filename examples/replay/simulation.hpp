@@ -30,6 +30,7 @@ enum class score_updates : std::uint8_t {
 /// What the queue is told of the requests that run, to predict waits from.
 enum class engine_reports : std::uint8_t {
   progress_and_ends,  ///< the tokens of each reply after each step, and what completed requests took
+  reply_lengths,      ///< the same, and at arrival how long the reply WILL be; demands stay what they are without that
   nothing,
 };
 

@@ -6,7 +6,6 @@
 #include <kvlane/work_left.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 namespace replay {
@@ -104,6 +103,7 @@ class by_work_ahead : public onlooker {
   [[nodiscard]] virtual std::uint64_t reserved(request_number who) const = 0;
   [[nodiscard]] measured_request const& request(request_number who) const { return requests_[who]; }
   [[nodiscard]] std::size_t requests() const noexcept { return requests_.size(); }
+  [[nodiscard]] kvlane::detail::work_ledger const& ledger() const noexcept { return ledger_; }
   [[nodiscard]] kvlane::work ahead() const noexcept { return ledger_.ahead_of(0); }
   [[nodiscard]] std::uint32_t running() const noexcept { return running_; }
 
@@ -138,16 +138,21 @@ class by_rates final : public by_work_ahead {
   kvlane::service_rates rates_;
 };
 
+struct title {
+  std::string_view name;
+  std::string_view source;
+};
+
 /// The library's class, driven as admission_core drives it.
 class by_work_left : public by_work_ahead {
  public:
-  by_work_left(std::span<measured_request const> requests, kvlane::limits const& l)
-      : by_work_ahead{requests}, headroom_{l.decode_headroom} {
+  by_work_left(std::span<measured_request const> requests, kvlane::limits const& l, title const& about)
+      : by_work_ahead{requests}, about_{about}, headroom_{l.decode_headroom} {
     left_.make_room(static_cast<std::uint32_t>(requests.size()));
   }
 
-  [[nodiscard]] std::string_view name() const noexcept override { return "work_left"; }
-  [[nodiscard]] std::string_view source() const noexcept override { return "progress, and lengths of past replies"; }
+  [[nodiscard]] std::string_view name() const noexcept override { return about_.name; }
+  [[nodiscard]] std::string_view source() const noexcept override { return about_.source; }
   void progressed(request_number who, std::uint64_t made, time_point now) override {
     left_.progressed(static_cast<kvlane::lane_id>(who), reserved(who), made, now);
   }
@@ -157,7 +162,10 @@ class by_work_left : public by_work_ahead {
     left_.released(static_cast<kvlane::lane_id>(who), running() == 0);
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(time_point now) const override {
-    return left_.predicted_wait(ahead().decode_tokens, now);
+    auto const reserved_by_runners = ledger().running().decode_tokens;
+    return left_.predicted_wait(
+        {.running = reserved_by_runners, .waiting = ahead().decode_tokens - reserved_by_runners, .runners = running()},
+        now);
   }
 
  protected:
@@ -165,6 +173,7 @@ class by_work_left : public by_work_ahead {
   virtual void learn(request_number who) { left_.ended(reserved(who), request(who).reply_tokens); }
 
  private:
+  title about_;
   std::uint64_t headroom_;
   kvlane::work_left left_;
 };
@@ -172,10 +181,8 @@ class by_work_left : public by_work_ahead {
 /// The same formula, with replies reserved as long as they will be: there is nothing to learn.
 class clairvoyant final : public by_work_left {
  public:
-  using by_work_left::by_work_left;
-
-  [[nodiscard]] std::string_view name() const noexcept override { return "clairvoyant"; }
-  [[nodiscard]] std::string_view source() const noexcept override { return "progress, and how long replies WILL be"; }
+  clairvoyant(std::span<measured_request const> requests, kvlane::limits const& l)
+      : by_work_left{requests, l, {.name = "clairvoyant", .source = "as work_left, and how long each reply WILL be"}} {}
 
  private:
   [[nodiscard]] std::uint64_t reserved(request_number who) const override { return request(who).reply_tokens; }
@@ -196,7 +203,7 @@ class by_mean_reply final : public by_work_ahead {
     running_.insert(who);
   }
   void progressed(request_number who, std::uint64_t made, time_point now) override {
-    pace_.made(made - made_[who], now);
+    pace_.made(made - made_[who], running_.size(), now);
     made_[who] = made;
   }
   void ended(request_number who, time_point) override {
@@ -226,6 +233,12 @@ class by_mean_reply final : public by_work_ahead {
   std::uint32_t ended_ = 0;
 };
 
+std::uint32_t mean_reply(std::span<measured_request const> requests) {
+  std::uint64_t tokens = 0;
+  for (auto const& r : requests) tokens += r.reply_tokens;
+  return static_cast<std::uint32_t>(tokens / std::max<std::size_t>(requests.size(), 1));
+}
+
 }  // namespace
 
 std::uint64_t measured_request::made(time_point now) const noexcept {
@@ -244,7 +257,13 @@ std::vector<std::unique_ptr<trial_predictor>> predictors_on_trial(std::span<meas
   all.push_back(std::make_unique<by_past_waits>(requests));
   all.push_back(std::make_unique<by_admission_gaps>());
   all.push_back(std::make_unique<by_mean_reply>(requests, l));
-  all.push_back(std::make_unique<by_work_left>(requests, l));
+  all.push_back(std::make_unique<by_work_left>(
+      requests, l, title{.name = "work_left", .source = "progress, and lengths of past replies"}));
+  auto mean_known = l;
+  mean_known.decode_headroom = mean_reply(requests);
+  all.push_back(std::make_unique<by_work_left>(
+      requests, mean_known,
+      title{.name = "mean known", .source = "as work_left, and the mean of all replies, FUTURE ones too"}));
   all.push_back(std::make_unique<clairvoyant>(requests, l));
   return all;
 }

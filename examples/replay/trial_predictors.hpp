@@ -50,7 +50,7 @@ class trial_predictor {
 };
 
 /// All predictors on trial, new. Their constants are those of the library, or come from `l`. They look up in `requests` what
-/// an engine knows at the time; the last of them, clairvoyant, also how long replies will be.
+/// an engine knows at the time; the last two, which are no predictors but yardsticks, also how long replies will be.
 [[nodiscard]] std::vector<std::unique_ptr<trial_predictor>>
 predictors_on_trial(std::span<measured_request const> requests, kvlane::limits const& l);
 

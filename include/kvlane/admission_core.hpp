@@ -155,8 +155,12 @@ class admission_core {
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(std::uint32_t priority) const noexcept {
     auto const ahead = ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_);
-    if (limits_.predict_by == predictor::work_left)
-      if (auto const wait = work_left_.predicted_wait(ahead.decode_tokens, now_)) return wait;
+    if (limits_.predict_by == predictor::work_left) {
+      auto const running = ledger_.running().decode_tokens;
+      replies_ahead const replies{
+          .running = running, .waiting = ahead.decode_tokens - running, .runners = lanes_.busy()};
+      if (auto const wait = work_left_.predicted_wait(replies, now_)) return wait;
+    }
     return rates_.predicted_wait(ahead, limits_.lanes);
   }
   [[nodiscard]] queue_snapshot snapshot() const noexcept;

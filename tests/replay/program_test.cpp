@@ -208,13 +208,15 @@ TEST(Program, ComparesKvlaneWithServersThatDecideWithoutIt) {
 }
 
 TEST(Program, SaysWhereMeasurementsAreLookedFor) {
-  auto const r = run({"validate", "--traces", "/no/such/folder"});
-  EXPECT_EQ(r.status, 2);
-  EXPECT_EQ(r.out, "");
-  EXPECT_THAT(r.err,
-              StartsWith("kvlane-replay: validate: there is no lmsys_arena_fcfs_measured.csv in /no/such/folder; "
-                         "the measurements are not part of the project: name their folder with --traces or in "
-                         "KVLANE_TRACES\n"));
+  for (std::string const command : {"validate", "predict"}) {
+    auto const r = run({command, "--traces", "/no/such/folder"});
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.out, "");
+    EXPECT_THAT(r.err, StartsWith("kvlane-replay: " + command +
+                                  ": there is no lmsys_arena_fcfs_measured.csv in /no/such/folder; "
+                                  "the measurements are not part of the project: name their folder with --traces or in "
+                                  "KVLANE_TRACES\n"));
+  }
 }
 
 TEST(Program, SaysWhyItCannotWriteJson) {

@@ -21,41 +21,58 @@ time_point at(std::chrono::milliseconds since_start) { return time_point{} + 1h 
 TEST(DecodePace, IsUnknownUntilTheEngineHasBeenSeenForASecond) {
   decode_pace pace;
   EXPECT_EQ(pace.tokens_per_ms(at(0ms)), std::nullopt);
-  pace.made(10, at(0ms));
-  pace.made(10, at(900ms));
+  pace.made(10, 1, at(0ms));
+  pace.made(10, 1, at(900ms));
   EXPECT_EQ(pace.tokens_per_ms(at(900ms)), std::nullopt);
-  pace.made(10, at(1000ms));
+  pace.made(10, 1, at(1000ms));
   EXPECT_DOUBLE_EQ(pace.tokens_per_ms(at(1000ms)).value(), 0.03);
 }
 
 TEST(DecodePace, IsThatOfTheLastFiveSeconds) {
   decode_pace pace;
-  for (auto t = 0ms; t != 20s; t += 100ms) pace.made(50, at(t));
-  for (auto t = 20'000ms; t != 30s; t += 100ms) pace.made(100, at(t));
+  for (auto t = 0ms; t != 20s; t += 100ms) pace.made(50, 1, at(t));
+  for (auto t = 20'000ms; t != 30s; t += 100ms) pace.made(100, 1, at(t));
   EXPECT_NEAR(pace.tokens_per_ms(at(30s)).value(), 1.0, 0.03);
 }
 
 TEST(DecodePace, LeavesOutTheTimeInWhichNobodyRuns) {
   decode_pace pace;
-  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, at(t));
+  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, 1, at(t));
   auto const before = pace.tokens_per_ms(at(2s)).value();
   pace.pause();
-  for (auto t = 3'602'000ms; t != 3'604s; t += 100ms) pace.made(100, at(t));
+  for (auto t = 3'602'000ms; t != 3'604s; t += 100ms) pace.made(100, 1, at(t));
   EXPECT_NEAR(pace.tokens_per_ms(at(3'604s)).value(), before, 0.06);
 }
 
 TEST(DecodePace, IsForgottenWhenTheEngineHasSaidNothingForLong) {
   decode_pace pace;
-  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, at(t));
+  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, 1, at(t));
   EXPECT_NE(pace.tokens_per_ms(at(6'900ms)), std::nullopt);
   EXPECT_EQ(pace.tokens_per_ms(at(6'901ms)), std::nullopt);
 }
 
 TEST(DecodePace, StandsAClockThatGoesBack) {
   decode_pace pace;
-  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, at(t));
-  pace.made(100, at(500ms));
+  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(100, 1, at(t));
+  pace.made(100, 1, at(500ms));
   EXPECT_NEAR(pace.tokens_per_ms(at(2s)).value(), 2'100 / 1'900.0, 0.01);
+}
+
+TEST(DecodePace, GrowsWithTheNumberOfReplies) {
+  decode_pace pace;
+  for (auto t = 0ms; t != 2s; t += 100ms) pace.made(20, 4, at(t));
+  EXPECT_NEAR(pace.tokens_per_ms(at(2s)).value(), 0.2, 0.02);
+  EXPECT_NEAR(pace.tokens_per_ms(4, at(2s)).value(), 0.2, 0.02);
+  EXPECT_NEAR(pace.tokens_per_ms(8, at(2s)).value(), 0.4, 0.04);
+}
+
+TEST(DecodePace, ABatchThatGrewIsNotTakenForASlowOne) {
+  decode_pace pace;
+  // One reply, then ten, each with a token in 20 ms.
+  for (auto t = 0ms; t != 2s; t += 20ms) pace.made(1, 1, at(t));
+  for (auto t = 2'000ms; t != 4s; t += 20ms) pace.made(10, 10, at(t));
+  EXPECT_NEAR(pace.tokens_per_ms(at(4s)).value(), 0.275, 0.01);
+  EXPECT_NEAR(pace.tokens_per_ms(10, at(4s)).value(), 0.5, 0.01);
 }
 
 // -- the work left
@@ -68,9 +85,11 @@ class WorkLeft : public testing::Test {
   void run(kvlane::lane_id lane, std::uint64_t reserved, std::uint64_t made) {
     for (int i = 1; i <= 200; ++i) left.progressed(lane, reserved, made + static_cast<std::uint64_t>(i), now += 10ms);
   }
-  [[nodiscard]] double seconds(std::uint64_t reserved) const {
-    return std::chrono::duration<double>{left.predicted_wait(reserved, now).value()}.count();
+  [[nodiscard]] double seconds(kvlane::replies_ahead const& ahead) const {
+    return std::chrono::duration<double>{left.predicted_wait(ahead, now).value()}.count();
   }
+  /// Behind one who runs, with so much reserved for it.
+  [[nodiscard]] double seconds(std::uint64_t reserved) const { return seconds({.running = reserved, .runners = 1}); }
 
   work_left left;
   time_point now = at(0ms);
@@ -78,13 +97,13 @@ class WorkLeft : public testing::Test {
 
 TEST_F(WorkLeft, PredictsNothingWithoutProgress) {
   left.ended(100, 100);
-  EXPECT_EQ(left.predicted_wait(1'000, now), std::nullopt);
+  EXPECT_EQ(left.predicted_wait({.running = 1'000, .runners = 1}, now), std::nullopt);
 }
 
 TEST_F(WorkLeft, IsWhatIsReservedLessWhatIsMadeOverThePace) {
   run(0, 512, 0);  // 200 of 512 tokens, 100 tokens in a second
   EXPECT_NEAR(seconds(512), 3.12, 0.05);
-  EXPECT_NEAR(seconds(512 + 300), 6.12, 0.05);  // and somebody who waits
+  EXPECT_NEAR(seconds({.running = 512, .waiting = 300, .runners = 1}), 6.12, 0.05);
 }
 
 TEST_F(WorkLeft, LearnsHowMuchOfTheReservationsRepliesNeed) {
@@ -114,13 +133,41 @@ TEST_F(WorkLeft, IsNothingForRepliesThatAreOverdue) {
   EXPECT_LT(seconds(100), 2);
 }
 
+TEST_F(WorkLeft, DoesNotCountWhatTheOthersStillHaveToMakeWhenOneIsAdmitted) {
+  // Four replies of 400 tokens, half made: 400 tokens in a second. In the long run half of each of the other three is still
+  // to be made when somebody follows one.
+  for (int i = 1; i <= 200; ++i) {
+    now += 10ms;
+    for (kvlane::lane_id lane = 0; lane != 4; ++lane) left.progressed(lane, 400, static_cast<std::uint64_t>(i), now);
+  }
+  EXPECT_NEAR(seconds({.running = 1'600, .waiting = 4'000, .runners = 4}), (800 + 4'000 - 600) / 400.0, 0.2);
+  EXPECT_NEAR(seconds({.running = 1'600, .waiting = 0, .runners = 4}), (800 - 600) / 400.0, 0.05);
+}
+
+TEST_F(WorkLeft, CountsOnTheLanesThatHaveJustBeenFilled) {
+  run(0, 512, 0);  // 100 tokens in a second, on one lane
+  auto const alone = seconds({.running = 512, .waiting = 5'120, .runners = 1});
+  auto const with_others = seconds({.running = 5'120, .waiting = 5'120, .runners = 10});
+  EXPECT_NEAR(alone, (312 + 5'120) / 100.0, 0.5);
+  EXPECT_NEAR(with_others, (5'120 - 200 + 5'120 - 2'304) / 1'000.0, 0.1);
+}
+
+TEST_F(WorkLeft, TakesTheNextBatchForOneLikeTheLastWhileNobodyRuns) {
+  run(0, 512, 0);
+  left.released(0, true);
+  EXPECT_NEAR(seconds({.running = 0, .waiting = 1'000, .runners = 0}), 10, 0.1);
+}
+
 TEST_F(WorkLeft, ALaneThatIsGivenBackTakesItsProgressAlong) {
+  auto const left_to_make = [&](kvlane::replies_ahead const& ahead) {
+    return seconds(ahead) * 1'000 * left.pace().tokens_per_ms(ahead.runners, now).value();
+  };
   run(0, 512, 0);
   run(1, 512, 0);
   left.released(0, false);
-  EXPECT_NEAR(seconds(512), (512 - 200) / 100.0, 0.1);
+  EXPECT_NEAR(left_to_make({.running = 512, .runners = 1}), 512 - 200, 1e-6);
   run(0, 512, 0);  // the lane's next reply begins at 0
-  EXPECT_NEAR(seconds(1'024), (1'024 - 400) / 100.0, 0.1);
+  EXPECT_NEAR(left_to_make({.running = 1'024, .runners = 2}), 1'024 - 400 - 256, 1e-6);
 }
 
 TEST_F(WorkLeft, ProgressThatGoesBackIsIgnored) {

@@ -18,6 +18,8 @@ class work_ledger {
   void queue(std::uint32_t priority, work const& w) noexcept { waiting_[priority].add(w); }
   void unqueue(std::uint32_t priority, work const& w) noexcept { waiting_[priority].subtract(w); }
 
+  /// Of everyone who runs. Saturated.
+  [[nodiscard]] work running() const noexcept { return running_.total(); }
   /// Saturated. `occupied` may leave out priorities (bit p) at which nobody waits, to spare looking at them.
   [[nodiscard]] work ahead_of(std::uint32_t priority, std::uint32_t occupied = ~std::uint32_t{0}) const noexcept {
     auto sum = running_;
