@@ -165,11 +165,14 @@ class work_left {
 
   /// What replies need, as a share of what is reserved for them.
   [[nodiscard]] double share() const noexcept {
-    auto const replies = ended_ + static_cast<double>(outgrown_);
+    // Whoever has outgrown what was expected is one of the long ones. That is news while few have ended, and later a skew.
+    auto const news = 1 / (1 + ended_);
+    auto const replies = ended_ + news * static_cast<double>(outgrown_);
     if (replies == 0) return 1;
-    auto const reserved = ended_reserved_ + static_cast<double>(outgrown_reserved_);
+    auto const reserved = ended_reserved_ + news * static_cast<double>(outgrown_reserved_);
+    auto const made = ended_made_ + news * static_cast<double>(outgrown_made_);
     auto const assumed = reserved / replies * replies_assumed;
-    return (ended_made_ + static_cast<double>(outgrown_made_) + assumed) / (reserved + assumed);
+    return (made + assumed) / (reserved + assumed);
   }
 
   /// How long a newcomer has to wait. Absent while the engine's pace is not known.

@@ -127,6 +127,13 @@ TEST_F(WorkLeft, LearnsFromRepliesThatOutgrowWhatIsExpectedBeforeTheyEnd) {
   EXPECT_DOUBLE_EQ(left.share(), 1) << "what was learned from one that has gone without an end is forgotten";
 }
 
+TEST_F(WorkLeft, OnceRepliesHaveEndedTheLongOnesThatRunCountLittle) {
+  for (int i = 0; i != 200; ++i) left.ended(100, 100);
+  run(0, 100, 0);
+  run(1, 100, 0);
+  EXPECT_LT(left.share(), 1.01) << "two of twice the length are no more than the ended ones have taught already";
+}
+
 TEST_F(WorkLeft, IsNothingForRepliesThatAreOverdue) {
   run(0, 100, 0);
   EXPECT_GE(seconds(100), 0);
