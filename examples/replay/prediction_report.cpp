@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 namespace replay {
 
@@ -42,16 +43,20 @@ std::string table_of(overload_trial const& t) {
   auto text =
       fmt::format("{}\nengine: {}\nkvlane's queue, fcfs, {:g} times what can be served, max_wait {:g} s; {} requests\n",
                   t.title, t.engine, overload, seconds(overload_max_wait), t.requests);
-  text += fmt::format("{:<20}{:>9}{:>22}{:>9}{:>22}{:>9}{:>20}{:>12}\n", "", "refused", "probes, wrong", "[%]",
-                      "let in, late", "[%]", "miss [s] p50    p95", "tokens/s");
+  text += fmt::format("{:<20}{:>9}{:>16}{:>7}{:>17}{:>7}{:>20}{:>7}{:>11}{:>7}{:>11}\n", "", "refused", "probes, wrong",
+                      "[%]", "let in, late", "[%]", "probes [s], waited", "p95", "missed by", "p95", "tokens/s");
   for (auto const& o : t.outcomes) {
     auto const& r = o.result;
-    auto const timed_out = r.refused_for(kvlane::errc::timed_out);
-    text += fmt::format("{:<20}{:>9}{:>22}{:>9.1f}{:>22}{:>9.1f}{:>+13.2f}{:>+7.2f}{:>12.1f}\n",
-                        std::string{o.predictor} + std::string{o.strict ? ", strict" : ""}, o.refused(),
-                        part_of(r.probes_in_time, r.probes), o.wrong() * 100, part_of(timed_out, o.let_in()),
-                        o.late() * 100, seconds(r.prediction_miss.p50), seconds(r.prediction_miss.p95),
-                        r.output_per_second());
+    auto const probed = [&](std::string_view format, double value) {
+      return r.probes == 0 ? std::string{"-"} : fmt::format(fmt::runtime(format), value);
+    };
+    text += fmt::format("{:<20}{:>9}{:>16}{:>7}{:>17}{:>7.1f}{:>20}{:>7}{:>11}{:>7}{:>11.1f}\n",
+                        fmt::format("{}{}", o.predictor, o.strict ? ", strict" : ""), o.refused(),
+                        part_of(r.probes_in_time, r.probes), probed("{:.1f}", o.wrong() * 100),
+                        part_of(r.refused_for(kvlane::errc::timed_out), o.let_in()), o.late() * 100,
+                        probed("{:.1f}", seconds(r.probe_wait.p50)), probed("{:.1f}", seconds(r.probe_wait.p95)),
+                        probed("{:+.1f}", seconds(r.prediction_miss.p50)),
+                        probed("{:+.1f}", seconds(r.prediction_miss.p95)), r.output_per_second());
   }
   return text;
 }
@@ -112,6 +117,8 @@ nlohmann::ordered_json json_of(prediction_trial const& measured, std::span<overl
                           {"let_in", o.let_in()},
                           {"timed_out", o.result.refused_for(kvlane::errc::timed_out)},
                           {"late", o.late()},
+                          {"probe_wait_p50_s", seconds(o.result.probe_wait.p50)},
+                          {"probe_wait_p95_s", seconds(o.result.probe_wait.p95)},
                           {"miss_p50_s", seconds(o.result.prediction_miss.p50)},
                           {"miss_p95_s", seconds(o.result.prediction_miss.p95)},
                           {"output_tokens_per_s", o.result.output_per_second()}});

@@ -36,6 +36,7 @@ class recorder {
   void probed(kvlane::fractional_ms predicted, nanoseconds wait, nanoseconds limit) {
     ++result_.probes;
     if (wait <= limit) ++result_.probes_in_time;
+    probe_waits_.push_back(wait);
     misses_.push_back(std::chrono::duration_cast<nanoseconds>(predicted) - wait);
   }
   /// A prompt is computed for the first time.
@@ -69,6 +70,7 @@ class recorder {
     result_.kv_used = kv_time_ / run;
     result_.wait = summarise(std::move(waits_));
     result_.first_token = summarise(std::move(first_tokens_));
+    result_.probe_wait = summarise(std::move(probe_waits_));
     result_.prediction_miss = summarise(std::move(misses_));
     return result_;
   }
@@ -79,6 +81,7 @@ class recorder {
   double kv_time_ = 0;
   std::vector<nanoseconds> waits_;
   std::vector<nanoseconds> first_tokens_;
+  std::vector<nanoseconds> probe_waits_;
   std::vector<nanoseconds> misses_;
 };
 

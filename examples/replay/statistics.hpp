@@ -46,6 +46,7 @@ struct run_result {
   double kv_used = 0;        ///< share of the KV tokens that was reserved, over the run time
   time_summary wait;         ///< from arrival to admission, of the requests that ran
   time_summary first_token;  ///< from arrival to the first token, of the requests that ran
+  time_summary probe_wait;   ///< of the probes, from arrival to admission
   /// Predicted less true wait of the probes.
   time_summary prediction_miss;
   core_effort core;  ///< in real time: this alone differs between equal runs
