@@ -50,6 +50,7 @@ struct help_text {
 };
 
 /// Reads a command line. \throws usage_error
-[[nodiscard]] std::variant<command, validate_command, predict_command, help_text> parse_command_line(int argc, char const* const* argv);
+[[nodiscard]] std::variant<command, validate_command, predict_command, help_text>
+parse_command_line(int argc, char const* const* argv);
 
 }  // namespace replay

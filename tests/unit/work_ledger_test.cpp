@@ -32,6 +32,14 @@ TEST(WorkLedger, RunningWorkIsAheadOfEverybody) {
   EXPECT_EQ(ledger.ahead_of(0).decode_tokens, 0U);
 }
 
+TEST(WorkLedger, TellsRunningWorkApart) {
+  work_ledger ledger;
+  ledger.start({.prompt_tokens = 100, .decode_tokens = 7});
+  ledger.queue(3, {.prompt_tokens = 10, .decode_tokens = 3});
+  EXPECT_EQ(ledger.running().prompt_tokens, 100U);
+  EXPECT_EQ(ledger.running().decode_tokens, 7U);
+}
+
 TEST(WorkLedger, QueuedWorkIsAheadOfItsPriorityAndThoseBelow) {
   work_ledger ledger;
   ledger.queue(0, {.prompt_tokens = 1});
