@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace replay {
 
@@ -30,8 +31,13 @@ std::vector<measured_request> measured_requests(workload const& w) {
                    .prompt_tokens = r.prompt_tokens,
                    .reply_tokens = r.reply_tokens});
   }
-  std::ranges::stable_sort(all, {}, &measured_request::queued);
-  return all;
+  // Those of one moment as in the file. (Not std::stable_sort, see sort_by_arrival.)
+  std::vector<std::pair<kvlane::time_point, std::size_t>> places;
+  for (std::size_t i = 0; i != all.size(); ++i) places.emplace_back(all[i].queued, i);
+  std::ranges::sort(places);
+  std::vector<measured_request> sorted;
+  for (auto const& [queued, place] : places) sorted.push_back(all[place]);
+  return sorted;
 }
 
 /// Kinds in the order in which they happen at one moment.
