@@ -148,7 +148,6 @@ class by_work_left : public by_work_ahead {
  public:
   by_work_left(std::span<measured_request const> requests, kvlane::limits const& l, title const& about)
       : by_work_ahead{requests}, about_{about}, headroom_{l.decode_headroom} {
-    left_.make_room(static_cast<std::uint32_t>(requests.size()));
   }
 
   [[nodiscard]] std::string_view name() const noexcept override { return about_.name; }

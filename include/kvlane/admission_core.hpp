@@ -64,9 +64,7 @@ class admission_core {
 
   /// \throws std::invalid_argument for limits that make no sense, std::bad_alloc
   explicit admission_core(limits const& l = {}, Policy policy = Policy{})
-      : limits_{checked(l)}, policy_{std::move(policy)}, lanes_{l.lanes}, budget_{l.kv_capacity} {
-    work_left_.make_room(l.lanes);
-  }
+      : limits_{checked(l)}, policy_{std::move(policy)}, lanes_{l.lanes}, budget_{l.kv_capacity} {}
   admission_core(admission_core const&) = delete;
   admission_core& operator=(admission_core const&) = delete;
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -117,13 +118,10 @@ class work_left {
   /// So many replies as long as was reserved are taken for granted at first.
   static constexpr double replies_assumed = 2;
 
-  /// Room for the progress on lanes below `lanes`. \throws std::bad_alloc, and then nothing has changed
-  void make_room(std::uint32_t lanes) {
-    if (running_.size() < lanes) running_.resize(lanes);
-  }
-
-  /// The reply on `lane`, for which `reserved` tokens were reserved, has `made` of them now. Fewer than before is ignored.
+  /// The reply on `lane`, for which `reserved` tokens were reserved, has `made` of them now. Fewer than before is ignored,
+  /// and so is what there is no memory to note. Allocates when it has not heard of this lane or a higher one.
   void progressed(lane_id lane, std::uint64_t reserved, std::uint64_t made, time_point now) noexcept {
+    if (!make_room(lane)) return;
     auto& r = running_[lane];
     if (made <= r.made) return;
     if (r.made == 0) ++in_the_making_;
@@ -144,8 +142,8 @@ class work_left {
   /// The lane has been given back. Nobody runs any more if it was the last.
   void released(lane_id lane, bool last) noexcept {
     if (last) pace_.pause();
+    if (lane >= running_.size() || running_[lane].made == 0) return;
     auto& r = running_[lane];
-    if (r.made == 0) return;
     --in_the_making_;
     done_ -= r.done;
     if (r.outgrown) {
@@ -198,6 +196,17 @@ class work_left {
     std::uint64_t reserved = 0;  // once outgrown
     bool outgrown = false;
   };
+
+  // Only as it is needed: whoever reports no progress pays nothing for a million lanes.
+  [[nodiscard]] bool make_room(lane_id lane) noexcept {
+    if (lane < running_.size()) return true;
+    try {
+      running_.resize(std::size_t{lane} + 1);
+    } catch (std::bad_alloc const&) {
+      return false;
+    }
+    return true;
+  }
 
   decode_pace pace_;
   std::vector<reply> running_;

@@ -79,8 +79,6 @@ TEST(DecodePace, ABatchThatGrewIsNotTakenForASlowOne) {
 
 class WorkLeft : public testing::Test {
  protected:
-  WorkLeft() { left.make_room(4); }
-
   /// Lane `lane` makes a token each 10 ms from `made + 1` on, for two seconds.
   void run(kvlane::lane_id lane, std::uint64_t reserved, std::uint64_t made) {
     for (int i = 1; i <= 200; ++i) left.progressed(lane, reserved, made + static_cast<std::uint64_t>(i), now += 10ms);

@@ -425,7 +425,6 @@ void admission_core<Policy>::raise_saved_cost(prompt_view prefix, std::int64_t b
 template <class Policy>
 void admission_core<Policy>::update(limits const& l, outcomes& ended) {
   validate(l);
-  work_left_.make_room(l.lanes);
   lanes_.resize(l.lanes);
   budget_.resize(l.kv_capacity);
   limits_ = l;
