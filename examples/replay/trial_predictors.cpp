@@ -147,8 +147,7 @@ struct title {
 class by_work_left : public by_work_ahead {
  public:
   by_work_left(std::span<measured_request const> requests, kvlane::limits const& l, title const& about)
-      : by_work_ahead{requests}, about_{about}, headroom_{l.decode_headroom} {
-  }
+      : by_work_ahead{requests}, about_{about}, headroom_{l.decode_headroom} {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return about_.name; }
   [[nodiscard]] std::string_view source() const noexcept override { return about_.source; }
