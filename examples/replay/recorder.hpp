@@ -1,5 +1,6 @@
 #pragma once
 
+#include "load_curve.hpp"
 #include "statistics.hpp"
 
 #include <kvlane/snapshot.hpp>
@@ -19,6 +20,7 @@ class recorder {
 
   /// Time passes while the queue is as `now` says.
   void pass(nanoseconds time, kvlane::queue_snapshot const& now) noexcept {
+    curve_.pass(time, now);
     auto const ns = static_cast<double>(time.count());
     lane_time_ += ns * now.lanes_busy / std::max(now.lanes, 1U);
     kv_time_ += ns * static_cast<double>(now.kv_tokens_used) / static_cast<double>(now.kv_capacity);
@@ -62,6 +64,7 @@ class recorder {
     return ended;
   }
 
+  [[nodiscard]] load_curve const& curve() const noexcept { return curve_; }
   [[nodiscard]] core_effort& core() noexcept { return result_.core; }
 
   [[nodiscard]] run_result result() && {
@@ -77,6 +80,7 @@ class recorder {
 
  private:
   run_result result_;
+  load_curve curve_;
   double lane_time_ = 0;
   double kv_time_ = 0;
   std::vector<nanoseconds> waits_;

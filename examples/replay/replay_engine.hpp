@@ -32,10 +32,13 @@ void replay_run<Policy>::start_prefill() {
   j.cached_blocks = cache_.leading_run(j.origin->blocks, j.cached_blocks);
   auto const hit = cached_tokens(j);
   auto const computed = j.kv_needed() - hit;
-  if (j.generated == 0)
+  if (j.generated == 0) {
+    fate_of(j).computed_tokens += computed;
     record_.prefilled(j.origin->prompt_tokens, hit);
-  else
+  } else {
+    fate_of(j).recomputed_tokens += computed;
     record_.recomputed(computed);
+  }
   j.service.prompt_tokens += computed;
   step_ = step::prefill;
   step_end_ = now_ + prefill_time(settings_.engine, computed);
@@ -59,7 +62,10 @@ void replay_run<Policy>::end_step() {
     admitted_.pop_front();
     --prefills_left_;
     cache_.insert(j.origin->blocks, j.origin->prompt_tokens);
-    if (j.generated == 0) record_.first_token(now_ - arrival_of(j));
+    if (j.generated == 0) {
+      fate_of(j).first_token = now_.time_since_epoch();
+      record_.first_token(now_ - arrival_of(j));
+    }
     j.token_at = now_;
     j.service.prefill += now_ - j.admitted_at;
     batch_.push_back(&j);

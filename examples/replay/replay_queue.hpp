@@ -29,8 +29,18 @@ std::uint64_t replay_run<Policy>::score(job& j) const noexcept {
   return kvlane::saved_cost({&only_stage, 1});
 }
 
+/// First those who come for the first time, then those who come back.
+template <class Policy>
+void replay_run<Policy>::take_arrivals() {
+  while (arrived_ != jobs_.size() && arrival_of(jobs_[arrived_]) <= now_) arrive(jobs_[arrived_++]);
+  while (auto const who = clients_.take(now_.time_since_epoch())) arrive(jobs_[*who]);
+}
+
 template <class Policy>
 void replay_run<Policy>::arrive(job& j) {
+  auto& fate = fate_of(j);
+  fate.arrived = now_.time_since_epoch();
+  ++fate.tries;
   {
     stopwatch const runs{record_.core()};
     core_.advance(now_, ended_);
@@ -41,14 +51,68 @@ void replay_run<Policy>::arrive(job& j) {
   r.saved_cost = score(j);
   auto verdict = judge(r, j);
   if (is_probed(verdict)) {
-    j.is_probe = true;
     j.predicted = core_.predicted_wait(r.priority).value_or(kvlane::fractional_ms{});
-    r.max_wait = kvlane::forever;
-    verdict = judge(r, j);
+    verdict = let_in(r, j);
   }
   if (auto const* const g = std::get_if<kvlane::grant>(&verdict)) start_serving(j, *g);
-  if (auto const* const no = std::get_if<kvlane::rejection>(&verdict)) record_.refused(no->code());
+  if (auto const* const no = std::get_if<kvlane::rejection>(&verdict)) refuse(j, *no);
   if (std::holds_alternative<kvlane::joined>(verdict)) enter_line(j);
+}
+
+/// Puts a request that was refused for the line's sake into the line. No prediction applies to a wait without an end; where
+/// it is to end all the same, that is seen to here.
+template <class Policy>
+kvlane::verdict replay_run<Policy>::let_in(kvlane::request r, job& j) {
+  auto const usual = core_.current_limits();
+  auto open = usual;
+  open.max_waiting = ~0U;
+  open.max_waiting_tokens = ~std::uint64_t{0};
+  r.max_wait = kvlane::forever;
+  core_.update(open, ended_);
+  auto const verdict = judge(r, j);
+  core_.update(usual, ended_);
+  fate_of(j).let_in = true;
+  if (settings_.probes->leave && usual.max_wait != kvlane::forever) {
+    j.leaves_at = now_ + usual.max_wait;
+    let_in_.push_back(&j);
+  }
+  return verdict;
+}
+
+template <class Policy>
+void replay_run<Policy>::send_away_let_in() {
+  for (; !let_in_.empty() && let_in_.front()->leaves_at <= now_; let_in_.pop_front()) {
+    auto& j = *let_in_.front();
+    if (j.has_run) continue;
+    core_.cancel(j.place);
+    undecided_ = true;
+    leave_line(j);
+    // It was as good as refused: nobody comes back for it.
+    time_out(j);
+  }
+}
+
+/// Its client comes back, or gives up.
+template <class Policy>
+void replay_run<Policy>::refuse(job& j, kvlane::rejection const& no) {
+  auto& fate = fate_of(j);
+  std::optional<nanoseconds> retry_after;
+  if (auto const after = no.retry_after(); after && learns()) retry_after = *after;
+  if (auto const after = clients_.back_after(fate.tries, no.code(), retry_after)) {
+    clients_.comes_back(now_.time_since_epoch() + *after, static_cast<std::size_t>(&j - jobs_.data()));
+    return;
+  }
+  if (no.code() == kvlane::errc::timed_out) return time_out(j);
+  fate.end = ending::refused;
+  fate.why = no.code();
+  record_.refused(no.code());
+}
+
+template <class Policy>
+void replay_run<Policy>::time_out(job& j) {
+  fate_of(j).end = ending::timed_out;
+  fate_of(j).why = kvlane::errc::timed_out;
+  record_.refused(kvlane::errc::timed_out);
 }
 
 template <class Policy>
@@ -58,12 +122,14 @@ kvlane::verdict replay_run<Policy>::judge(kvlane::request const& r, job& j) {
   return core_.judge(r, kvlane::patience::waits, &j.place);
 }
 
-/// Whether that is a refusal for a wait that is predicted to be too long, and chance wants to know whether it is right.
+/// Whether that is a refusal for the line's sake, and chance wants to know whether it is right.
 template <class Policy>
 bool replay_run<Policy>::is_probed(kvlane::verdict const& v) {
   auto const* const no = std::get_if<kvlane::rejection>(&v);
-  return settings_.probes && no != nullptr && no->code() == kvlane::errc::would_time_out &&
-         chance_.unit() < settings_.probes->share;
+  if (!settings_.probes || no == nullptr) return false;
+  auto const is_guess = no->code() == kvlane::errc::would_time_out ||
+                        (settings_.probes->of_full_lines && no->code() == kvlane::errc::queue_full);
+  return is_guess && chance_.unit() < settings_.probes->share;
 }
 
 template <class Policy>
@@ -100,7 +166,7 @@ void replay_run<Policy>::take_outcomes() {
     if (auto const* const g = w->granted())
       start_serving(j, *g);
     else
-      record_.refused(std::get<kvlane::rejection>(w->outcome()).code());
+      refuse(j, std::get<kvlane::rejection>(w->outcome()));
   }
 }
 
@@ -110,9 +176,10 @@ void replay_run<Policy>::start_serving(job& j, kvlane::grant const& g) {
   j.admitted_at = now_;
   j.generated_before = j.generated;
   if (!std::exchange(j.has_run, true)) {
-    auto const wait = now_ - arrival_of(j);
+    fate_of(j).admitted = now_.time_since_epoch();
+    auto const wait = now_.time_since_epoch() - fate_of(j).arrived;
     record_.admitted(wait);
-    if (j.is_probe) record_.probed(j.predicted, wait, settings_.limits.max_wait);
+    if (fate_of(j).let_in) record_.probed(j.predicted, wait, settings_.limits.max_wait);
   }
   record_.overtaken(g.overtaken);
   admitted_.push_back(&j);
@@ -136,6 +203,8 @@ void replay_run<Policy>::finish(job& j) {
     if (learns() && j.service.prompt_tokens + j.service.decode_tokens != 0) core_.completed(j.held, j.service);
     core_.release(j.held);
   }
+  fate_of(j).end = ending::completed;
+  fate_of(j).generated_tokens = j.generated;
   record_.completed(j.generated);
   undecided_ = true;
 }
@@ -159,6 +228,8 @@ void replay_run<Policy>::preempt(job& j) {
     enter_line(j);
     return;
   }
+  fate_of(j).end = ending::cut_off;
+  fate_of(j).generated_tokens = j.generated;
   record_.cut_off(j.generated);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "clients.hpp"
 #include "core_meter.hpp"
 #include "engine_model/prefix_cache.hpp"
+#include "fates.hpp"
 #include "random_numbers.hpp"
 #include "recorder.hpp"
 #include "simulation.hpp"
@@ -32,6 +34,8 @@ class replay_run {
         core_{limits_told(s), std::move(policy)},
         cache_{{.capacity_tokens = s.cache_tokens, .block_tokens = w.block_tokens}},
         jobs_(w.requests.size()),
+        fates_(w.requests.size()),
+        clients_{s.clients},
         record_{w.requests.size()},
         chance_{s.probes.value_or(refusal_probes{}).seed} {
     for (std::size_t i = 0; i != jobs_.size(); ++i) {
@@ -44,6 +48,10 @@ class replay_run {
 
   /// Runs until every request has ended. To be called once.
   run_result run(progress_listener const& progress);
+
+  /// After the run: what became of each request, and how busy the engine was.
+  [[nodiscard]] std::vector<request_fate> const& fates() const noexcept { return fates_; }
+  [[nodiscard]] load_curve const& curve() const noexcept { return record_.curve(); }
 
   /// The queue as it is now: for tests, after the run.
   [[nodiscard]] kvlane::queue_snapshot snapshot() const noexcept { return core_.snapshot(); }
@@ -60,10 +68,10 @@ class replay_run {
     kvlane::grant held;
     kvlane::time_point admitted_at;
     kvlane::time_point token_at;         // when the first token since the last admission came
+    kvlane::time_point leaves_at;        // the line, if it was let in instead of being refused
     std::uint32_t generated_before = 0;  // its last admission
     bool has_run = false;
-    bool is_probe = false;
-    kvlane::fractional_ms predicted{};  // at its arrival, of a probe
+    kvlane::fractional_ms predicted{};  // at its arrival, of one that was let in
     std::size_t line_slot = 0;
     std::size_t cached_blocks = 0;   // as last looked up
     kvlane::service_sample service;  // over all its admissions
@@ -72,9 +80,14 @@ class replay_run {
   };
 
   // -- the queue's side
+  void take_arrivals();
   void arrive(job& j);
   kvlane::verdict judge(kvlane::request const& r, job& j);
   [[nodiscard]] bool is_probed(kvlane::verdict const& v);
+  kvlane::verdict let_in(kvlane::request r, job& j);
+  void send_away_let_in();
+  void refuse(job& j, kvlane::rejection const& no);
+  void time_out(job& j);
   void enter_line(job& j);
   void leave_line(job& j) noexcept;
   void take_outcomes();
@@ -105,6 +118,9 @@ class replay_run {
 
   // -- time
   [[nodiscard]] std::optional<kvlane::time_point> next_moment() const noexcept;
+  [[nodiscard]] request_fate& fate_of(job const& j) noexcept {
+    return fates_[static_cast<std::size_t>(&j - jobs_.data())];
+  }
   [[nodiscard]] kvlane::time_point arrival_of(job const& j) const noexcept {
     return kvlane::time_point{j.origin->arrival};
   }
@@ -113,6 +129,9 @@ class replay_run {
   core_type core_;
   engine_model::prefix_cache cache_;
   std::vector<job> jobs_;
+  std::vector<request_fate> fates_;  // of each job
+  client_crowd clients_;
+  std::deque<job*> let_in_;  // instead of being refused, in order of arrival
   recorder record_;
   random_numbers chance_;
 
@@ -145,9 +164,10 @@ run_result replay_run<Policy>::run(progress_listener const& progress) {
       stopwatch const runs{record_.core()};
       core_.advance(now_, ended_);
     }
+    send_away_let_in();
     close_event();
     if (step_ != step::none && step_end_ <= now_) end_step();
-    while (arrived_ != jobs_.size() && arrival_of(jobs_[arrived_]) <= now_) arrive(jobs_[arrived_++]);
+    take_arrivals();
     start_step();
     if (progress) progress(record_.ended());
   }
@@ -163,6 +183,8 @@ std::optional<kvlane::time_point> replay_run<Policy>::next_moment() const noexce
   auto const consider = [&](kvlane::time_point t) { next = std::min(next.value_or(t), t); };
   if (step_ != step::none) consider(step_end_);
   if (arrived_ != jobs_.size()) consider(arrival_of(jobs_[arrived_]));
+  if (auto const back = clients_.next()) consider(kvlane::time_point{*back});
+  if (!let_in_.empty()) consider(let_in_.front()->leaves_at);
   return next;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "clients.hpp"
 #include "engine_model/step_costs.hpp"
+#include "fates.hpp"
+#include "load_curve.hpp"
 #include "statistics.hpp"
 #include "workload.hpp"
 
@@ -10,14 +13,34 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace replay {
 
-/// What can be compared: orders of kvlane's line, and servers that decide without kvlane.
-enum class policy : std::uint8_t { fcfs, seed_order, cache_aware, cache_aware_scan, slora, vllm };
+/// What can be compared: orders of kvlane's line, its own and those in policies/; the same engine with simpler admission; and
+/// servers that decide without kvlane.
+enum class policy : std::uint8_t {
+  fcfs,
+  seed_order,
+  cache_aware,
+  cache_aware_scan,
+  longest_prefix_first,
+  lpm_fcfs_128,
+  heaviest_subtree_first,
+  hrrn,
+  shortest_uncached_first,
+  seed_order_turn_bound,
+  clairvoyant_sjf,
+  semaphore,
+  no_admission,
+  slora,
+  vllm
+};
 
+[[nodiscard]] std::span<policy const> all_policies() noexcept;
 [[nodiscard]] std::string_view name_of(policy p) noexcept;
 [[nodiscard]] std::optional<policy> policy_named(std::string_view name) noexcept;
 
@@ -34,11 +57,13 @@ enum class engine_reports : std::uint8_t {
   nothing,
 };
 
-/// Requests that are let in, without a limit to their wait, although the queue predicts that they would wait too long:
-/// what becomes of them tells how many refusals are wrong.
+/// Requests that are let in although the queue predicts that they would wait too long: what becomes of them tells how many
+/// refusals are wrong.
 struct refusal_probes {
   double share = 1.0 / 20;  ///< of those that would be refused, drawn at random
   std::uint64_t seed = 1;
+  bool of_full_lines = false;  ///< those refused because the line is full, too
+  bool leave = false;          ///< when their max_wait is over; otherwise there is no limit to their wait
 };
 
 /// Everything about a run but the requests and the policy.
@@ -55,6 +80,7 @@ struct simulation_settings {
   score_updates scores = score_updates::with_cache;
   engine_reports reports = engine_reports::progress_and_ends;
   std::optional<refusal_probes> probes = {};  ///< absent: who is refused is refused
+  client_settings clients = {};
 };
 
 /// \throws std::invalid_argument for settings that make no sense, naming them
@@ -91,11 +117,27 @@ using progress_listener = std::function<void(std::uint64_t ended)>;
 /// The queue is told the progress of each reply after each step, and learns from completed requests. Their prefill time is
 /// that from admission to first token, other requests' prefills included, their decode time that from first to last token.
 ///
+/// A client that is refused and comes back (see client_crowd) is the same request: its wait for the first token counts from
+/// its first try, its wait in line from its last.
+///
+/// With policy::semaphore and policy::no_admission the same engine has the simpler admission of yardsticks/plain_admission.
+///
 /// With policy::slora and policy::vllm there is no core and no such engine; see slora_server, vllm_server and server_run.
 /// Of the settings they take lanes, KV tokens, engine constants and the ceiling of replies.
 ///
 /// \throws std::invalid_argument as validate
 [[nodiscard]] run_result simulate(workload const& w, policy p, simulation_settings const& settings,
                                   progress_listener const& progress = {});
+
+/// A run in detail.
+struct run_details {
+  run_result result;
+  std::vector<request_fate> fates;  ///< of each request of the workload
+  load_curve curve;
+};
+
+/// As simulate. \throws std::invalid_argument for policy::slora and policy::vllm, too
+[[nodiscard]] run_details simulate_in_detail(workload const& w, policy p, simulation_settings const& settings,
+                                             progress_listener const& progress = {});
 
 }  // namespace replay
