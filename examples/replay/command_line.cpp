@@ -1,6 +1,8 @@
 #include "command_line.hpp"
 
 #include "machines.hpp"
+#include "sweep_options.hpp"
+#include "typed_options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,26 +15,6 @@
 namespace replay {
 
 namespace {
-
-/// Options in the units in which they are typed, before they become a command.
-struct typed {
-  command result;
-  synthetic_settings synthetic;
-  bool wants_synthetic = false;
-  bool skips_bad = false;
-  bool quiet = false;
-  bool progress = false;
-  bool keeps_scores = false;
-  std::vector<std::string> policies{"fcfs", "seed_order", "cache_aware"};
-  std::string engine = "large";
-  std::optional<double> decode_base, decode_request, decode_kv, prefill_base, prefill_token;
-  std::optional<std::uint32_t> lanes;
-  std::optional<std::uint64_t> kv_tokens, cache_tokens;
-  std::string traces_folder;
-  std::optional<double> max_wait_seconds;
-  double spread_ms = 0;
-  std::string json_file;
-};
 
 constexpr auto description = "Replays request streams in virtual time against kvlane's admission core and a simple "
                              "model of a batching engine, once for "
@@ -57,6 +39,8 @@ void add_input_options(CLI::App& app, typed& t) {
       ->option_text("MS [0: as recorded]");
   app.add_option("--seed", how.seed, "seed of the jitter and of synthetic requests")->option_text("N [1]");
 }
+
+}  // namespace
 
 void add_synthetic_options(CLI::App& app, typed& t) {
   auto& s = t.synthetic;
@@ -88,7 +72,10 @@ void add_queue_options(CLI::App& app, typed& t) {
   app.add_option(
          "--policy", t.policies,
          "what to compare, separated by commas: kvlane's orders fcfs, seed_order, cache_aware, cache_aware_scan (by "
-         "sorting the line each time), and servers that decide without kvlane: slora, vllm")
+         "sorting the line each time); orders made with kvlane: longest_prefix_first, lpm_fcfs_128, "
+         "heaviest_subtree_first, hrrn, shortest_uncached_first, seed_order_turn_bound, clairvoyant_sjf; the same "
+         "engine "
+         "behind a semaphore, or with no_admission; and servers that decide without kvlane: slora, vllm")
       ->delimiter(',')
       ->option_text("NAME,... [fcfs,seed_order,cache_aware]")
       ->group(group);
@@ -134,6 +121,8 @@ void add_engine_options(CLI::App& app, typed& t) {
   add("--prefill-per-token-us", t.prefill_token, "for each prompt token that is not cached [27.78, 215.8, 103.9]");
 }
 
+namespace {
+
 void add_output_options(CLI::App& app, typed& t) {
   constexpr auto group = "Output";
   app.add_option("--json", t.json_file, "write all numbers to FILE, too")->option_text("FILE")->group(group);
@@ -155,9 +144,8 @@ std::vector<policy> policies_named(std::vector<std::string> const& names) {
   for (auto const& name : names) {
     auto const p = policy_named(name);
     if (!p)
-      throw usage_error{fmt::format(
-          "--policy: there is no policy '{}'; choose from fcfs, seed_order, cache_aware, cache_aware_scan, slora, vllm",
-          name)};
+      throw usage_error{fmt::format("--policy: there is no policy '{}'; choose from {}", name,
+                                    fmt::join(all_policies() | std::views::transform(name_of), ", "))};
     if (std::ranges::find(policies, *p) == policies.end()) policies.push_back(*p);
   }
   return policies;
@@ -194,6 +182,8 @@ void check_arrivals(typed const& t) {
     throw usage_error{"nothing to replay: give a TRACE file, or --synthetic for made-up requests"};
 }
 
+}  // namespace
+
 command to_command(typed t) {
   check_arrivals(t);
   auto c = std::move(t.result);
@@ -212,6 +202,8 @@ command to_command(typed t) {
   if (t.progress) c.progress = progress_wish::always;
   return c;
 }
+
+namespace {
 
 /// One of the other commands, which need the measurements. Its name is only a command where it comes first; a trace of that
 /// name is ./NAME.
@@ -233,8 +225,7 @@ Command to(typed const& t) {
 
 }  // namespace
 
-std::variant<command, validate_command, predict_command, help_text> parse_command_line(int argc,
-                                                                                       char const* const* argv) {
+parsed_command parse_command_line(int argc, char const* const* argv) {
   CLI::App app{description, "kvlane-replay"};
   app.footer(footer);
   app.get_formatter()->column_width(34);
@@ -253,6 +244,8 @@ std::variant<command, validate_command, predict_command, help_text> parse_comman
       add_command(app, t, "predict",
                   "print how well waits are predicted, on a measured run and in simulated overload; exit status 2: the "
                   "measurements are not there");
+  sweep_typed for_sweep;
+  auto const& sweep = add_sweep(app, for_sweep);
   try {
     app.parse(argc, argv);
   } catch (CLI::CallForHelp const&) {
@@ -261,6 +254,7 @@ std::variant<command, validate_command, predict_command, help_text> parse_comman
     throw usage_error{error.what()};
   }
   if (validate.parsed()) return to<validate_command>(t);
+  if (sweep.parsed()) return to_sweep(std::move(for_sweep));
   if (predict.parsed()) return to<predict_command>(t);
   return to_command(std::move(t));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation.hpp"
+#include "sweep.hpp"
 #include "synthetic.hpp"
 #include "trace_reader.hpp"
 #include "workload.hpp"
@@ -39,6 +40,13 @@ struct predict_command {
   std::optional<std::string> json_file;
 };
 
+/// Compares policies under rising load.
+struct sweep_command {
+  command what;         ///< inputs, and where to write
+  sweep_settings how;   ///< its simulation is that of `what`
+  bool timing = false;  ///< tell how fast decisions were
+};
+
 /// A command line that makes no sense; the text says what to do instead.
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -49,8 +57,9 @@ struct help_text {
   std::string text;
 };
 
+using parsed_command = std::variant<command, validate_command, predict_command, sweep_command, help_text>;
+
 /// Reads a command line. \throws usage_error
-[[nodiscard]] std::variant<command, validate_command, predict_command, help_text>
-parse_command_line(int argc, char const* const* argv);
+[[nodiscard]] parsed_command parse_command_line(int argc, char const* const* argv);
 
 }  // namespace replay

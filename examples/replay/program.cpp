@@ -3,6 +3,7 @@
 #include "command_line.hpp"
 #include "prediction_report.hpp"
 #include "report.hpp"
+#include "sweep_report.hpp"
 #include "validation.hpp"
 
 #include <fmt/format.h>
@@ -159,6 +160,18 @@ void predict_all(predict_command const& c, console const& where) {
   if (c.json_file) write_json(*c.json_file, json_of(measured, simulated));
 }
 
+void sweep_all(sweep_command const& c, console const& where) {
+  validate(c.how);
+  auto inputs = read_inputs(c.what, where);
+  where.out << describe(c.how.simulation) << legend_of(c.how);
+  std::vector<sweep_outcome> all;
+  for (auto& w : inputs) {
+    all.push_back(sweep(std::move(w), c.how));
+    where.out << '\n' << table_of(all.back(), c.how, c.timing) << std::flush;
+  }
+  if (c.what.json_file) write_json(*c.what.json_file, json_of(c.how, all));
+}
+
 }  // namespace
 
 int run_program(int argc, char const* const* argv, console const& where) {
@@ -175,6 +188,8 @@ int run_program(int argc, char const* const* argv, console const& where) {
     }
     if (auto const* const help = std::get_if<help_text>(&wish))
       where.out << help->text;
+    else if (auto const* const compared = std::get_if<sweep_command>(&wish))
+      sweep_all(*compared, where);
     else
       replay_all(std::get<command>(wish), where);
     return 0;

@@ -24,10 +24,8 @@ run_details run_example_policy(workload const& w, policy p, simulation_settings 
     case policy::hrrn: return run(ranked_scan<hrrn>{{.work = work}});
     case policy::shortest_uncached_first: return run(kvlane::order_by<shortest_uncached_first>{{.work = work}});
     case policy::clairvoyant_sjf: {
-      clairvoyant_sjf const order{.work = work,
-                                  .requests = w.requests,
-                                  .max_tokens = s.max_tokens,
-                                  .headroom = s.limits.decode_headroom};
+      clairvoyant_sjf const order{
+          .work = work, .requests = w.requests, .max_tokens = s.max_tokens, .headroom = s.limits.decode_headroom};
       return run(kvlane::order_by<clairvoyant_sjf>{order});
     }
     case policy::seed_order_turn_bound: {

@@ -58,9 +58,8 @@ heaviest_subtree_first::subtree heaviest_subtree_first::heaviest_child(subtree c
   auto const begin = walk_.begin() + static_cast<std::ptrdiff_t>(of.first);
   auto const end = begin + static_cast<std::ptrdiff_t>(of.count);
   auto const inner = std::partition(begin, end, [&](waiter const* w) { return ends_at(*w, depth); });
-  std::sort(inner, end, [&](waiter const* a, waiter const* b) {
-    return a->prompt().blocks[depth] < b->prompt().blocks[depth];
-  });
+  std::sort(inner, end,
+            [&](waiter const* a, waiter const* b) { return a->prompt().blocks[depth] < b->prompt().blocks[depth]; });
   subtree best;
   auto const stop = of.first + of.count;
   for (auto first = static_cast<std::size_t>(inner - walk_.begin()); first != stop;) {
