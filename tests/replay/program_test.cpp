@@ -153,7 +153,8 @@ TEST(Program, SaysWhatToDoAboutACommandLineThatMakesNoSense) {
   EXPECT_EQ(complaint({}), "kvlane-replay: nothing to replay: give a TRACE file, or --synthetic for made-up requests");
   EXPECT_EQ(complaint({"--synthetic", "--policy", "fcfs,lifo"}),
             "kvlane-replay: --policy: there is no policy 'lifo'; choose from fcfs, seed_order, cache_aware, "
-            "cache_aware_scan, slora, vllm");
+            "cache_aware_scan, longest_prefix_first, lpm_fcfs_128, heaviest_subtree_first, hrrn, "
+            "shortest_uncached_first, seed_order_turn_bound, clairvoyant_sjf, semaphore, no_admission, slora, vllm");
   EXPECT_EQ(complaint({"--synthetic", "--engine", "x"}),
             "kvlane-replay: --engine: there is no engine 'x'; choose from large, slora-llama2-7b-a10g, "
             "vllm-0.19-llama31-8b-rtx4090, and change its constants");
