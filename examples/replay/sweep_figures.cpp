@@ -61,6 +61,9 @@ std::optional<double> fairness_between_clients(workload const& w, std::vector<re
 double sweep_figures::good_per_second() const noexcept {
   return ratio(static_cast<double>(good), std::chrono::duration<double>{run.run_time}.count());
 }
+double sweep_figures::good_tokens_per_second() const noexcept {
+  return ratio(static_cast<double>(good_tokens), std::chrono::duration<double>{run.run_time}.count());
+}
 double sweep_figures::share(std::uint64_t of_requests) const noexcept {
   return ratio(static_cast<double>(of_requests), static_cast<double>(requests));
 }
@@ -83,6 +86,7 @@ sweep_figures figures_of(workload const& w, run_details const& details, kvlane::
     auto const& fate = details.fates[i];
     count_ending(f, fate, max_wait);
     count_work(f, fate, max_wait);
+    if (fate.good(max_wait)) f.good_tokens += w.requests[i].prompt_tokens + std::uint64_t{fate.generated_tokens};
     f.tries += fate.tries;
     if (fate.let_in) ++f.let_in;
     if (fate.let_in && fate.good(max_wait)) ++f.let_in_good;

@@ -16,6 +16,7 @@ namespace replay {
 struct sweep_figures {
   std::uint64_t requests = 0;
   std::uint64_t good = 0;           ///< first token within max_wait of the try that was let in, and a whole reply
+  std::uint64_t good_tokens = 0;    ///< prompts, cached parts too, and replies of these
   std::uint64_t refused_early = 0;  ///< at arrival: the line is full, or the predicted wait too long
   std::uint64_t timed_out = 0;      ///< in line, after max_wait
   std::uint64_t late = 0;           ///< a whole reply, but the first token came after max_wait
@@ -35,6 +36,8 @@ struct sweep_figures {
   run_result run;
 
   [[nodiscard]] double good_per_second() const noexcept;  ///< over the run time
+  /// Orders that prefer small requests serve more of them, and not more tokens.
+  [[nodiscard]] double good_tokens_per_second() const noexcept;
   [[nodiscard]] double share(std::uint64_t of_requests) const noexcept;
   [[nodiscard]] double wasted_share() const noexcept;
   [[nodiscard]] double recomputed_share() const noexcept;

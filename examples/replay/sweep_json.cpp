@@ -17,7 +17,7 @@
 //       "policy": name, "load": x, "offered_per_s": x,
 //       "requests": n,                                                the sum of the six that follow
 //       "good": n, "refused_early": n, "timed_out": n, "late": n, "cut_off": n, "impossible": n,
-//       "good_per_s": x, "good_share": x,
+//       "good_per_s": x, "good_share": x, "good_tokens": n,            prompts and replies
 //       "refused": {"queue_full": n, "would_time_out": n},            refused_early, by reason
 //       "tries": n, "let_in": n, "let_in_good": n,
 //       "first_token_s": {"mean": x, "p50": x, "p95": x, "p99": x, "max": x},
@@ -97,6 +97,7 @@ json json_of(sweep_run const& r, double capacity) {
           {"impossible", f.impossible},
           {"good_per_s", f.good_per_second()},
           {"good_share", f.share(f.good)},
+          {"good_tokens", f.good_tokens},
           {"refused",
            {{"queue_full", f.run.refused_for(kvlane::errc::queue_full)},
             {"would_time_out", f.run.refused_for(kvlane::errc::would_time_out)}}},

@@ -143,6 +143,48 @@ TEST(Program, ReadsEveryInputBeforeItPrintsAnything) {
   EXPECT_THAT(r.err, StartsWith("/no/such/trace: cannot be opened"));
 }
 
+TEST(Program, SweepsLoadsWithEachPolicy) {
+  temporary_file const json{".json"};
+  auto const arguments = std::vector<std::string>{
+      "sweep",    "--synthetic", "--chats", "30",        "--rounds",   "1", "--loads",   "1,2",
+      "--policy", "hrrn,fcfs",   "--json",  json.path(), "--max-wait", "7", "--clients", "retry"};
+  auto const r = run(arguments);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("line: 256 places, waits up to 7.000 s"));
+  EXPECT_THAT(r.out, HasSubstr("first token came within 7 s"));
+  EXPECT_THAT(r.out, HasSubstr("Refused clients come back up to twice"));
+  EXPECT_THAT(r.out, HasSubstr("1 in 20 of those to be refused early is let in"));
+  EXPECT_THAT(r.out, HasSubstr("\nsynthetic, seed 1\ncapacity: "));
+  EXPECT_THAT(r.out, ContainsRegex("\n   1  hrrn .*\n   1  fcfs .*\n\n   2  hrrn .*\n   2  fcfs .*\n"));
+  auto const written = nlohmann::json::parse(json.content());
+  EXPECT_EQ(written["workloads"][0]["runs"].size(), 4U);
+  EXPECT_EQ(written["settings"]["clients"], "retry");
+  auto const bytes = json.content();
+  EXPECT_EQ(run(arguments).out, r.out);
+  EXPECT_EQ(json.content(), bytes);
+}
+
+TEST(Program, TellsHowFastDecisionsWereWhenItIsAsked) {
+  auto const r = run({"sweep", "--synthetic", "--chats", "10", "--loads", "1", "--policy", "fcfs", "--timing"});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("decided/s\n"));
+}
+
+TEST(Program, SaysWhatToDoAboutASweepThatMakesNoSense) {
+  auto const complaint = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"sweep", "--synthetic"});
+    auto const r = run(std::move(arguments));
+    EXPECT_EQ(r.status, 2);
+    EXPECT_EQ(r.out, "");
+    return r.err.substr(0, r.err.find('\n'));
+  };
+  EXPECT_EQ(complaint({"--loads", "0"}),
+            "kvlane-replay: these settings make no sense: loads has 0; a load is from 0.01 to 100 times the capacity");
+  EXPECT_THAT(complaint({"--max-wait", "inf"}), HasSubstr("max-wait must be above 0 and finite"));
+  EXPECT_THAT(complaint({"--policy", "vllm"}), HasSubstr("policy is vllm, which brings an engine of its own"));
+  EXPECT_THAT(complaint({"--clients", "pray"}), HasSubstr("--clients"));
+}
+
 TEST(Program, SaysWhatToDoAboutACommandLineThatMakesNoSense) {
   auto const complaint = [](std::vector<std::string> arguments) {
     auto const r = run(std::move(arguments));

@@ -65,6 +65,8 @@ TEST(SweepFigures, CountEachRequestOnce) {
   EXPECT_EQ(f.impossible, 2U);
   EXPECT_EQ(f.tries, 11U);
   EXPECT_DOUBLE_EQ(f.good_per_second(), 0.25);
+  EXPECT_EQ(f.good_tokens, 25U);
+  EXPECT_DOUBLE_EQ(f.good_tokens_per_second(), 6.25);
   EXPECT_DOUBLE_EQ(f.share(f.refused_early), 0.25);
 }
 
@@ -242,8 +244,8 @@ TEST(SweepReport, HasOneRowForEachRunAndSaysWhatColumnsMean) {
   EXPECT_THAT(
       table,
       HasSubstr("by hand\ncapacity: 9.524 requests/s (10 requests at once, served as they came, take 1.050 s)\n"));
-  EXPECT_THAT(table, HasSubstr("\n 0.5  fcfs                       4.535  100.0 "));
-  EXPECT_THAT(table, HasSubstr("\n   4  no_admission               2.857   30.0     0.0    0.0   70.0   0.0 "));
+  EXPECT_THAT(table, HasSubstr("\n 0.5  fcfs                       4.535  100.0     0.5 "));
+  EXPECT_THAT(table, HasSubstr("\n   4  no_admission               2.857   30.0     0.3     0.0    0.0   70.0   0.0 "));
   EXPECT_EQ(table.find("decided/s"), std::string::npos);
   EXPECT_THAT(table_of(o, s, true), HasSubstr("decided/s\n"));
   EXPECT_THAT(legend_of(s), HasSubstr("first token came within 0.3 s"));
