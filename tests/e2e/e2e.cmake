@@ -14,7 +14,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
 endif()
 
 add_test(NAME e2e.client COMMAND "${CMAKE_COMMAND}" -D "FROM=${CMAKE_CURRENT_SOURCE_DIR}/e2e" -D "TO=${e2e_packages}" -D "NPM=${KVLANE_NPM}" -P
-                                 "${CMAKE_CURRENT_SOURCE_DIR}/e2e/install-client.cmake")
+                                 "${PROJECT_SOURCE_DIR}/cmake/npm-install.cmake")
 set_tests_properties(e2e.client PROPERTIES LABELS e2e FIXTURES_SETUP openai_client TIMEOUT 120 SKIP_REGULAR_EXPRESSION "not checked")
 
 file(GLOB e2e_files CONFIGURE_DEPENDS e2e/*_test.mjs)

@@ -1,4 +1,4 @@
-// The real OpenAI client, from where the build has installed it (install-client.cmake), and what the tests ask of it.
+// The real OpenAI client, from where the build has installed it (npm-install.cmake), and what the tests ask of it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { createRequire } from 'node:module';
