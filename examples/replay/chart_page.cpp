@@ -51,7 +51,8 @@ json json_of(chart_view const& v, chart const& c) {
 json json_of(chart const& c) {
   auto views = json::array();
   for (auto const& v : c.views) views.push_back(json_of(v, c));
-  json j = {{"title", c.title},
+  json j = {{"section", c.section},
+            {"title", c.title},
             {"note", c.note},
             {"kind", c.kind == chart_kind::points ? "points" : "lines"},
             {"wide", c.width == chart_width::full},

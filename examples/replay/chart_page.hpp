@@ -26,20 +26,21 @@ enum class series_role : std::uint8_t {
 
 struct chart_series {
   std::string name;
-  std::vector<double> y;  ///< one for each x; NaN, and what a logarithmic axis cannot show: a gap
+  std::vector<double> y = {};  ///< one for each x; NaN, and what a logarithmic axis cannot show: a gap
   series_role role = series_role::subject;
 };
 
 /// What a chart shows at one choice. The x ascend.
 struct chart_view {
-  std::vector<double> x;
-  std::vector<chart_series> series;
+  std::vector<double> x = {};
+  std::vector<chart_series> series = {};
 };
 
 enum class chart_kind : std::uint8_t { lines, points };
 enum class chart_width : std::uint8_t { half, full };
 
 struct chart {
+  std::string section = {};  ///< a heading above this chart and those that follow; empty: none
   std::string title;
   std::string note = {};
   chart_axis x;
@@ -48,13 +49,13 @@ struct chart {
   chart_width width = chart_width::half;
   std::optional<std::size_t> choice =
       {};  ///< of the page's choices, which has a view for each option; absent: one view
-  std::vector<chart_view> views;
+  std::vector<chart_view> views = {};
 };
 
 /// Something that a reader chooses, for all charts that depend on it at once.
 struct chart_choice {
   std::string label;
-  std::vector<std::string> options;
+  std::vector<std::string> options = {};
   std::size_t chosen = 0;
 };
 
@@ -68,9 +69,9 @@ struct page_fact {
 /// Charts and their numbers, to be read in a browser. Series of one name have one colour in all charts.
 struct chart_page {
   std::string title;
-  std::vector<page_fact> about;
-  std::vector<chart_choice> choices;
-  std::vector<chart> charts;
+  std::vector<page_fact> about = {};
+  std::vector<chart_choice> choices = {};
+  std::vector<chart> charts = {};
 };
 
 /// Pairs of an expectation and what came of it.

@@ -9,7 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <ranges>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace replay {
@@ -224,6 +227,23 @@ Command to(typed const& t) {
 }
 
 }  // namespace
+
+std::string typed_line(int argc, char const* const* argv) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  std::string line = "kvlane-replay";
+  for (auto const word : std::span{argv, static_cast<std::size_t>(argc)}.subspan(1)) {
+    std::string_view const text{word};
+    line += ' ';
+    if (!text.empty() && text.find_first_not_of(plain) == text.npos) {
+      line += text;
+      continue;
+    }
+    line += '\'';
+    for (auto const c : text) line += c == '\'' ? std::string{"'\\''"} : std::string{c};
+    line += '\'';
+  }
+  return line;
+}
 
 parsed_command parse_command_line(int argc, char const* const* argv) {
   CLI::App app{description, "kvlane-replay"};

@@ -42,9 +42,10 @@ struct predict_command {
 
 /// Compares policies under rising load.
 struct sweep_command {
-  command what;         ///< inputs, and where to write
-  sweep_settings how;   ///< its simulation is that of `what`
-  bool timing = false;  ///< tell how fast decisions were
+  command what;                                 ///< inputs, and where to write
+  sweep_settings how;                           ///< its simulation is that of `what`
+  bool timing = false;                          ///< tell how fast decisions were
+  std::optional<std::string> report_file = {};  ///< for a page of charts
 };
 
 /// A command line that makes no sense; the text says what to do instead.
@@ -58,6 +59,9 @@ struct help_text {
 };
 
 using parsed_command = std::variant<command, validate_command, predict_command, sweep_command, help_text>;
+
+/// The words of a command line as one would type them in a shell.
+[[nodiscard]] std::string typed_line(int argc, char const* const* argv);
 
 /// Reads a command line. \throws usage_error
 [[nodiscard]] parsed_command parse_command_line(int argc, char const* const* argv);

@@ -3,6 +3,7 @@
 #include "command_line.hpp"
 #include "prediction_report.hpp"
 #include "report.hpp"
+#include "sweep_page.hpp"
 #include "sweep_report.hpp"
 #include "validation.hpp"
 
@@ -15,6 +16,8 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -78,13 +81,17 @@ comparison compare(workload const& w, command const& c, console const& where) {
   return all;
 }
 
-void write_json(std::string const& path, nlohmann::ordered_json const& content) {
+void write_file(std::string const& path, std::string_view option, std::string_view content) {
   std::ofstream file{path, std::ios::binary};
-  file << content.dump(2) << '\n';
+  file << content;
   file.close();
   if (!file)
-    throw trace_error{fmt::format("{}: cannot be written ({}); give --json a path in a folder that exists", path,
-                                  std::error_code{errno, std::generic_category()}.message())};
+    throw trace_error{fmt::format("{}: cannot be written ({}); give {} a path in a folder that exists", path,
+                                  std::error_code{errno, std::generic_category()}.message(), option)};
+}
+
+void write_json(std::string const& path, nlohmann::ordered_json const& content) {
+  write_file(path, "--json", content.dump(2) + '\n');
 }
 
 void replay_all(command const& c, console const& where) {
@@ -160,8 +167,9 @@ void predict_all(predict_command const& c, console const& where) {
   if (c.json_file) write_json(*c.json_file, json_of(measured, simulated));
 }
 
-void sweep_all(sweep_command const& c, console const& where) {
+void sweep_all(sweep_command const& c, std::string const& command_line, console const& where) {
   validate(c.how);
+  if (c.report_file) demand_charts();
   auto inputs = read_inputs(c.what, where);
   where.out << describe(c.how.simulation) << legend_of(c.how);
   std::vector<sweep_outcome> all;
@@ -170,6 +178,9 @@ void sweep_all(sweep_command const& c, console const& where) {
     where.out << '\n' << table_of(all.back(), c.how, c.timing) << std::flush;
   }
   if (c.what.json_file) write_json(*c.what.json_file, json_of(c.how, all));
+  if (c.report_file)
+    write_file(*c.report_file, "--report",
+               html_of(page_of(c.how, all, {.seed = c.what.arrivals.seed, .command_line = command_line})));
 }
 
 }  // namespace
@@ -189,7 +200,7 @@ int run_program(int argc, char const* const* argv, console const& where) {
     if (auto const* const help = std::get_if<help_text>(&wish))
       where.out << help->text;
     else if (auto const* const compared = std::get_if<sweep_command>(&wish))
-      sweep_all(*compared, where);
+      sweep_all(*compared, typed_line(argc, argv), where);
     else
       replay_all(std::get<command>(wish), where);
     return 0;

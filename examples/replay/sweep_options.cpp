@@ -93,6 +93,10 @@ CLI::App& add_sweep(CLI::App& app, sweep_typed& t) {
   c.add_option("--json", t.common.json_file, "write all figures, curves and histograms to FILE, too")
       ->option_text("FILE")
       ->group(group);
+  c.add_option("--report", t.report_file,
+               "write a page of charts to FILE, to be opened in a browser; it needs no network")
+      ->option_text("FILE")
+      ->group(group);
   c.add_flag("--timing", t.timing, "tell how many decisions were made in a second of real time")->group(group);
   return c;
 }
@@ -113,6 +117,7 @@ sweep_command to_sweep(sweep_typed t) {
         .share = 1.0 / t.let_in_one_of, .seed = c.what.arrivals.seed, .of_full_lines = true, .leave = true};
   c.how.simulation = s;
   c.how.policies = c.what.policies;
+  if (!t.report_file.empty()) c.report_file = std::move(t.report_file);
   return c;
 }
 

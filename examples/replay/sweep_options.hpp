@@ -19,6 +19,7 @@ struct sweep_typed {
   std::string clients = "leave";
   std::uint32_t let_in_one_of = 20;
   bool timing = false;
+  std::string report_file;
 };
 
 /// The command `sweep`; `t` must live until the command line has been read.

@@ -189,6 +189,7 @@
         scales: {x: scaleOf(chart.x, 'x'), y: scaleOf(chart.y, 'y')},
         axes: [axisOf(chart.x, {size: 26}), axisOf(chart.y, {size: 48})],
         series: [{}, ...view.series.map((s) => lineOf(s, chart, view.x.length))],
+        focus: {alpha: 0.2},
         cursor: {drag: {x: true, y: false}, points: {size: 7}, sync: chart.kind === 'points' ? undefined : {key: titleOf(chart.x)}},
         padding: [12, 14, 0, 0],
         plugins: [readout(chart)],
@@ -210,6 +211,11 @@
         if (this.plot.series[i + 1].show !== show) this.plot.setSeries(i + 1, {show});
       });
       this.describe();
+    }
+    /// The others step back.
+    highlight(name) {
+      const i = viewOf(this.chart).series.findIndex((s) => s.name === name);
+      this.plot.setSeries(i < 0 ? null : i + 1, {focus: i >= 0});
     }
     resize() { this.plot.setSize({width: Math.max(200, this.drawing.clientWidth), height: this.height()}); }
   }
@@ -234,15 +240,28 @@
 
   function legend() {
     const bar = document.getElementById('legend');
-    for (const name of names) {
-      const button = element('button', {type: 'button', 'aria-pressed': 'true'}, swatch({name}), name);
-      button.addEventListener('click', () => {
+    const buttons = names.map((name) => element('button', {type: 'button'}, swatch({name}), name));
+    const all = element('button', {type: 'button', class: 'all'});
+    const show = () => {
+      names.forEach((name, i) => buttons[i].setAttribute('aria-pressed', String(!hidden.has(name))));
+      all.textContent = hidden.size ? 'all on' : 'all off';
+      for (const f of figures) f.toggle();
+    };
+    names.forEach((name, i) => {
+      buttons[i].addEventListener('click', () => {
         if (!hidden.delete(name)) hidden.add(name);
-        button.setAttribute('aria-pressed', String(!hidden.has(name)));
-        for (const f of figures) f.toggle();
+        show();
       });
-      bar.append(button);
-    }
+      buttons[i].addEventListener('pointerenter', () => figures.forEach((f) => f.highlight(name)));
+      buttons[i].addEventListener('pointerleave', () => figures.forEach((f) => f.highlight(null)));
+    });
+    all.addEventListener('click', () => {
+      if (hidden.size) hidden.clear();
+      else names.forEach((name) => hidden.add(name));
+      show();
+    });
+    if (names.length > 0) bar.append(...buttons, all);
+    show();
   }
 
   /// Paper is white, narrow, and cannot be unfolded.
@@ -269,6 +288,7 @@
   legend();
   const charts = document.getElementById('charts');
   for (const chart of page.charts) {
+    if (chart.section) charts.append(element('h2', {class: 'section'}, chart.section));
     const figure = new Figure(chart);
     figures.push(figure);
     charts.append(figure.root);
