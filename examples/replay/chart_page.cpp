@@ -97,7 +97,8 @@ chart scatter_of(scatter_settings s, std::vector<scatter_cloud> const& clouds) {
   auto const shown = [&](double v, chart_axis const& a) { return is_log(a) ? std::max(v, s.least) : v; };
   std::vector<std::tuple<double, double, std::size_t>> points;
   for (std::size_t i = 0; i != clouds.size(); ++i)
-    for (auto const& [x, y] : clouds[i].points) points.emplace_back(shown(x, s.x), shown(y, s.y), i);
+    for (auto const& [x, y] : clouds[i].points)
+      if (std::isfinite(x) && std::isfinite(y)) points.emplace_back(shown(x, s.x), shown(y, s.y), i);
   std::ranges::sort(points);
   constexpr auto gap = std::numeric_limits<double>::quiet_NaN();
   chart_view all;

@@ -13,7 +13,7 @@ namespace replay {
 enum class chart_scale : std::uint8_t { linear, logarithmic };
 
 struct chart_axis {
-  std::string label;
+  std::string label = {};
   std::string unit = {};  ///< empty: things are counted
   chart_scale scale = chart_scale::linear;
   std::optional<double> most = {};  ///< where the axis ends; absent: with the largest value
@@ -43,8 +43,8 @@ struct chart {
   std::string section = {};  ///< a heading above this chart and those that follow; empty: none
   std::string title;
   std::string note = {};
-  chart_axis x;
-  chart_axis y;
+  chart_axis x = {};
+  chart_axis y = {};
   chart_kind kind = chart_kind::lines;
   chart_width width = chart_width::half;
   std::optional<std::size_t> choice =
@@ -54,7 +54,7 @@ struct chart {
 
 /// Something that a reader chooses, for all charts that depend on it at once.
 struct chart_choice {
-  std::string label;
+  std::string label = {};
   std::vector<std::string> options = {};
   std::size_t chosen = 0;
 };
@@ -80,12 +80,13 @@ struct scatter_cloud {
   std::vector<std::pair<double, double>> points;  ///< x, y
 };
 
-/// A chart of points with a line where y is x. Points on logarithmic axes are moved up to `least`.
+/// A chart of points with a line where y is x. Points on logarithmic axes are moved up to `least`; those that are nowhere,
+/// infinite or not a number, are left out.
 struct scatter_settings {
   std::string title;
   std::string note = {};
-  chart_axis x;
-  chart_axis y;
+  chart_axis x = {};
+  chart_axis y = {};
   double least = 0.001;
   std::string diagonal = "y = x";
 };
