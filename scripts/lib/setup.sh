@@ -15,7 +15,7 @@ declare -A package_of=(
   [benchmark/benchmark.h]=libbenchmark-dev [valgrind]=valgrind
   [prometheus/collectable.h]=prometheus-cpp-dev [promtool]=prometheus
   [restinio/all.hpp]=librestinio-dev
-  [node]=nodejs [npm]=npm
+  [node]=nodejs [npm]=npm [chromium]=chromium
 )
 
 has_header() {

@@ -29,3 +29,18 @@ set_tests_properties(
              SKIP_REGULAR_EXPRESSION "not checked"
              FAIL_REGULAR_EXPRESSION "pass 0"
              ENVIRONMENT "KVLANE_REPLAY=$<TARGET_FILE:kvlane-replay>;KVLANE_REPORT_PACKAGES=${report_packages};KVLANE_CHROMIUM=${KVLANE_CHROMIUM}")
+
+# A program that was built where uPlot could not be had.
+set(without_charts "${report_packages}/without_charts/page_text.cpp")
+set(page_folder "${PROJECT_SOURCE_DIR}/examples/replay/report")
+add_custom_command(
+  OUTPUT "${without_charts}"
+  COMMAND "${CMAKE_COMMAND}" -D WITHOUT_CHARTS=ON -D "OUTPUT=${without_charts}" -P "${page_folder}/embed-page.cmake"
+  DEPENDS "${page_folder}/embed-page.cmake"
+  COMMENT "Embedding no page"
+  VERBATIM)
+add_executable(kvlane_replay_without_charts "${PROJECT_SOURCE_DIR}/examples/replay/main.cpp" "${without_charts}")
+target_link_libraries(kvlane_replay_without_charts PRIVATE kvlane_replay_lib kvlane_warnings)
+add_test(NAME report.without_charts COMMAND kvlane_replay_without_charts sweep --synthetic --chats 2 --report never-written.html)
+set_tests_properties(report.without_charts PROPERTIES LABELS "report;once" TIMEOUT 20 PASS_REGULAR_EXPRESSION
+                                                      "this build has no charts.*install npm.*remove .*page_text.cpp and build again")
