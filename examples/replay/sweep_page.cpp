@@ -176,15 +176,15 @@ std::vector<chart> sweep_charts::all() const {
   std::vector<chart> charts;
   charts.push_back(goodput());
   charts.push_back(first_token());
-  charts.push_back(share_chart("Prompt tokens found in the prefix cache", "They need not be computed.", "prompt tokens",
-                               [](sweep_figures const& f) { return f.run.hit_share(); }));
+  charts.push_back(waits());
   charts.push_back(share_chart("Refused early", "Told at arrival: the line is full, or the predicted wait too long.",
                                "requests", of_all(&sweep_figures::refused_early)));
   charts.push_back(share_chart("Timed out or late", "Waited in vain, or got the first token too late.", "requests",
                                [](sweep_figures const& f) { return f.share(f.timed_out + f.late); }));
   charts.push_back(share_chart("Work for nothing", "Computed tokens that went to requests that were late or cut off.",
                                "computed tokens", [](sweep_figures const& f) { return f.wasted_share(); }));
-  charts.push_back(waits());
+  charts.push_back(share_chart("Prompt tokens found in the prefix cache", "They need not be computed.", "prompt tokens",
+                               [](sweep_figures const& f) { return f.run.hit_share(); }));
   charts.push_back(over_time("Requests in line over time", "Means over equal intervals.", {.label = "in line"},
                              [](load_curve::point const& p) { return p.waiting; }));
   charts.push_back(over_time("KV tokens over time", "Reserved for running requests.",
