@@ -12,11 +12,16 @@
 
 namespace {
 
+using replay::chart;
+using replay::chart_page;
+using replay::chart_scale;
+using replay::html_of;
+using replay::page_text;
+using replay::scatter_of;
+using replay::series_role;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-using namespace replay;
 
 /// The data in a page.
 nlohmann::json data_of(std::string const& html) {

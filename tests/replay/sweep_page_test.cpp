@@ -11,12 +11,20 @@
 
 namespace {
 
+using replay::chart;
+using replay::chart_page;
+using replay::page_of;
+using replay::policy;
+using replay::series_role;
+using replay::sweep_outcome;
+using replay::sweep_run;
+using replay::sweep_settings;
+using replay::typed_line;
 using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::IsNan;
 using ::testing::SizeIs;
 
-using namespace replay;
 using namespace std::chrono_literals;
 
 /// Two loads, given in descending order, and two policies; 10 requests a second are the capacity.
