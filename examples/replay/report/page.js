@@ -25,8 +25,8 @@
   function shortNumber(value) {
     if (value === null || value === undefined) return '–';
     if (value !== 0 && (Math.abs(value) >= 1e15 || Math.abs(value) < 1e-6)) return value.toExponential(2);
-    const digits = Math.abs(value) >= 100 ? 0 : value === 0 ? 0 : Math.min(8, 2 - Math.floor(Math.log10(Math.abs(value))));
-    return value.toLocaleString('en', {maximumFractionDigits: Math.max(0, digits)});
+    const digits = value === 0 ? 0 : 2 - Math.floor(Math.log10(Math.abs(value)));
+    return value.toLocaleString('en', {maximumFractionDigits: Math.min(8, Math.max(0, digits))});
   }
   const withUnit = (value, axis) => shortNumber(value) + (axis.unit && value !== null ? ' ' + axis.unit : '');
   const titleOf = (axis) => (axis.unit ? `${axis.label} [${axis.unit}]` : axis.label);
@@ -50,7 +50,8 @@
     svg.setAttribute('height', '8');
     svg.setAttribute('aria-hidden', 'true');
     const line = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-    const set = {x1: 1, x2: 19, y1: 4, y2: 4, 'stroke-width': 3, 'stroke-dasharray': look.dash.map((d) => d * 0.7).join(' ')};
+    const dash = look.dash.map((d) => d * 0.7).join(' ');
+    const set = {x1: 1, x2: 19, y1: 4, y2: 4, 'stroke-width': 3, 'stroke-dasharray': dash};
     for (const [name, value] of Object.entries(set)) line.setAttribute(name, value);
     line.style.stroke = `var(${look.variable})`;
     svg.append(line);
@@ -103,8 +104,8 @@
       dash: look.dash.length ? look.dash : undefined,
       spanGaps: chart.kind === 'points',
       paths: scattered ? () => null : undefined,
-      points: {show: !series.reference && (scattered || count <= 40), size: scattered ? 4 : 6, width: scattered ? 0 : 1.5,
-               stroke, fill: () => cssColour(scattered ? look.variable : '--card')},
+      points: {show: !series.reference && (scattered || count <= 40), size: scattered ? 4 : 6,
+               width: scattered ? 0 : 1.5, stroke, fill: () => cssColour(scattered ? look.variable : '--card')},
     };
   }
 
@@ -121,7 +122,8 @@
       const view = viewOf(chart);
       const table = element('table', {}, element('caption', {}, `${chart.x.label} ${withUnit(view.x[i], chart.x)}`));
       for (const s of view.series.filter((each) => each.reference || !hidden.has(each.name)))
-        table.append(element('tr', {}, element('th', {}, swatch(s), s.name), element('td', {}, withUnit(s.y[i], chart.y))));
+        table.append(element('tr', {}, element('th', {}, swatch(s), s.name),
+          element('td', {}, withUnit(s.y[i], chart.y))));
       box.replaceChildren(table);
       const plot = u.over.getBoundingClientRect();
       const root = u.root.getBoundingClientRect();
@@ -206,7 +208,8 @@
     describe() {
       const {chart} = this;
       const seen = viewOf(chart).series.filter((s) => !s.reference && !hidden.has(s.name)).map((s) => s.name);
-      const at = chart.choice === undefined ? '' : `, ${page.choices[chart.choice].label} ${page.choices[chart.choice].options[chosen[chart.choice]]}`;
+      const choice = page.choices[chart.choice];
+      const at = choice ? `, ${choice.label} ${choice.options[chosen[chart.choice]]}` : '';
       this.drawing.setAttribute('aria-label', `Chart: ${titleOf(chart.y)} against ${titleOf(chart.x)}${at}, for ` +
         `${seen.join(', ') || 'nothing: all is switched off'}. The numbers are in the table below.`);
     }
@@ -300,7 +303,8 @@
     charts.append(figure.root);
   }
   for (const f of figures) f.draw();
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => figures.forEach((f) => f.plot.redraw(false)));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change',
+    () => figures.forEach((f) => f.plot.redraw(false)));
   new ResizeObserver(() => figures.forEach((f) => f.resize())).observe(charts);
   followPrinter();
 })();
