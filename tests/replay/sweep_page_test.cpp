@@ -69,7 +69,7 @@ TEST(SweepPage, ShowsLoadsInAscendingOrder) {
 
 TEST(SweepPage, ComparesGoodputWithWhatCouldBeServed) {
   two_by_two sweep;
-  auto const c = sweep.shown("Goodput against load");
+  auto const c = sweep.shown("Goodput in requests");
   auto const& bound = c.views[0].series.back();
   EXPECT_EQ(bound.role, series_role::reference);
   EXPECT_THAT(bound.y, ElementsAre(5, 10));

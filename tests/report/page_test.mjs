@@ -74,7 +74,7 @@ test('every chart has lines in colour', async () => {
     }
     return count;
   }));
-  assert.equal(coloured.length, 9);
+  assert.equal(coloured.length, 10);
   for (const count of coloured) assert.ok(count > 200, `coloured pixels: ${coloured}`);
 });
 
@@ -100,7 +100,7 @@ test('a name switches its lines off and on', async () => {
   await first.evaluate((e) => e.click());
   assert.equal(await first.evaluate((e) => e.getAttribute('aria-pressed')), 'false');
   const without = await drawings();
-  assert.ok(titlesThatDiffer(all, without).includes('Goodput against load'));
+  assert.ok(titlesThatDiffer(all, without).includes('Goodput in requests'));
   await first.evaluate((e) => e.click());
   assert.deepEqual(titlesThatDiffer(all, await drawings()), []);
 });

@@ -92,6 +92,9 @@
     };
   }
 
+  /// An axis is as wide as its longest number.
+  const roomFor = (u, values) => 16 + 7.5 * Math.max(3, ...(values ?? []).map((v) => (v ?? '').length));
+
   function lineOf(series, chart, count) {
     const look = lookOf(series);
     const stroke = () => cssColour(look.variable);
@@ -189,7 +192,7 @@
         height: this.height(),
         legend: {show: false},
         scales: {x: scaleOf(chart.x, 'x'), y: scaleOf(chart.y, 'y')},
-        axes: [axisOf(chart.x, {size: 28}), axisOf(chart.y, {size: 48})],
+        axes: [axisOf(chart.x, {size: 28}), axisOf(chart.y, {size: roomFor})],
         series: [{}, ...view.series.map((s) => lineOf(s, chart, view.x.length))],
         focus: {alpha: 0.2},
         cursor: {
