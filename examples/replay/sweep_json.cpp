@@ -4,7 +4,7 @@
 //   "format": "kvlane-sweep-1",
 //   "settings": {
 //     "engine": text, "lanes": n, "kv_tokens": n, "block_tokens": n, "headroom": n, "cache_tokens": n, "max_tokens": n,
-//     "max_waiting": n, "max_wait_s": x, "max_overtakes": n,          of kvlane's orders; the yardsticks differ, see the README
+//     "max_waiting": n, "max_wait_s": x, "max_overtakes": n,          of kvlane's orders; yardsticks differ, see docs/policies.md
 //     "clients": "leave" or "retry",
 //     "let_in_share": x,                                              of those to be refused early; 0: none
 //     "rounds": n,

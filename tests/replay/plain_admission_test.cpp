@@ -81,4 +81,13 @@ TEST(NoAdmission, RunsEverythingAtOnceForAsLongAsItTakes) {
   EXPECT_EQ(r.fates[2].first_token, 315ms) << "three prefills of 105 ms";
 }
 
+TEST(NoAdmission, WaitsForKvForAsLongAsItTakes) {
+  auto s = round_settings();
+  s.limits.max_wait = 1ms;
+  s.limits.kv_capacity = 150;
+  auto const r = simulate_in_detail(workload_of({{.prompt = 100}, {.prompt = 100}}), policy::no_admission, s);
+  EXPECT_EQ(r.fates[1].admitted, 105ms);
+  EXPECT_EQ(r.fates[1].end, ending::completed);
+}
+
 }  // namespace

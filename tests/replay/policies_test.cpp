@@ -122,8 +122,7 @@ TEST_F(CrowdedChats, CountEachAnswerOfTheCoreAsADecision) {
 }
 
 TEST(Policies, HaveNames) {
-  for (auto const p : replay::all_policies())
-    EXPECT_EQ(replay::policy_named(replay::name_of(p)), p);
+  for (auto const p : replay::all_policies()) EXPECT_EQ(replay::policy_named(replay::name_of(p)), p);
   EXPECT_EQ(replay::policy_named("lifo"), std::nullopt);
 }
 
