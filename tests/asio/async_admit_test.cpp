@@ -283,9 +283,9 @@ TEST_F(AsyncAdmit, ACoroutineMayGoOnBeforeTheCallThatStartedTheOperationReturns)
   net::co_spawn(
       context,
       [&]() -> net::awaitable<void> {
-        co_await async_admit(tattling_executor{context}, watched, {.kv_demand = 1, .max_wait = std::chrono::hours{1}},
-                             net::use_awaitable);
-        went_on = true;
+        auto const slot = co_await async_admit(tattling_executor{context}, watched,
+                                               {.kv_demand = 1, .max_wait = std::chrono::hours{1}}, net::use_awaitable);
+        went_on = bool{slot};
       },
       net::detached);
   context.run();
