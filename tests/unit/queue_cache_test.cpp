@@ -135,8 +135,8 @@ TEST_F(QueueCache, WaitersWithoutAPromptAreNotAskedAbout) {
 
 TEST_F(QueueCache, PromptsOfBlockHashesAreAskedAboutByTheirHashes) {
   open_with_cache();
-  std::array<std::uint64_t, 2> const blocks{77, 78};
-  send({.prefix_blocks = blocks, .prompt_tokens = 32});
+  std::array<std::uint64_t, 2> const hashes{77, 78};
+  send({.prefix_blocks = hashes, .prompt_tokens = 32});
   cache.move_epoch();
   (void)cache.take_asked();
   nudge();

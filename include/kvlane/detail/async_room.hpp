@@ -98,12 +98,11 @@ class async_room {
     p.next_parked = nullptr;
     (first_parked_ == nullptr ? first_parked_ : last_parked_->next_parked) = &p;
     last_parked_ = &p;
-    try {
+    // If there is no memory for a timer either, whoever leaves next will try.
+    static_cast<void>(succeeds([&] {
       make_timer(Net::for_timer(executor));
       if (kvlane::saturating_add(std::chrono::steady_clock::now(), pause) < rings_at_) arm(armed_for_, pause);
-    } catch (...) {
-      // There is no memory for a timer either. Whoever leaves next will try.
-    }
+    }));
   }
 
   /// Ends every operation that needs the dying context, without posting there, and waits for those in flight.
@@ -143,6 +142,17 @@ class async_room {
       room->land();
     }
   };
+
+  /// Whether `f` did not throw.
+  template <class F>
+  static bool succeeds(F const& f) noexcept {
+    try {
+      f();
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
 
   /// None sits here, is parked or in flight.
   [[nodiscard]] bool nobody_is_here() const noexcept {
@@ -233,11 +243,8 @@ class async_room {
     if (!next) return;
     auto const rest = until(*next, **owner);
     lock.lock();
-    try {
-      if (owner_ == owner && *next < armed_for_) arm(*next, rest);
-    } catch (...) {
-      // Without memory for a wait, the next to join with a deadline starts the timer again.
-    }
+    // Without memory for a wait, the next to join with a deadline starts the timer again.
+    if (owner_ == owner && *next < armed_for_) static_cast<void>(succeeds([&] { arm(*next, rest); }));
   }
 
   std::mutex mutex_;
