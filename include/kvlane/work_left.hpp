@@ -127,7 +127,7 @@ class work_left {
     if (r.made == 0) ++in_the_making_;
     pace_.made(made - r.made, in_the_making_, now);
     auto const expected = static_cast<std::uint64_t>(share() * static_cast<double>(reserved));
-    if (r.outgrown || made > expected) {
+    if (reserved != 0 && (r.outgrown || made > expected)) {
       outgrown_reserved_ += reserved - r.reserved;
       outgrown_made_ += made - (r.outgrown ? r.made : 0);
       outgrown_ += r.outgrown ? 0 : 1;
@@ -166,7 +166,7 @@ class work_left {
     // Whoever has outgrown what was expected is one of the long ones. That is news while few have ended, and later a skew.
     auto const news = 1 / (1 + ended_);
     auto const replies = ended_ + news * static_cast<double>(outgrown_);
-    if (replies == 0) return 1;
+    if (replies <= 0) return 1;
     auto const reserved = ended_reserved_ + news * static_cast<double>(outgrown_reserved_);
     auto const made = ended_made_ + news * static_cast<double>(outgrown_made_);
     auto const assumed = reserved / replies * replies_assumed;

@@ -112,6 +112,12 @@ TEST_F(WorkLeft, LearnsHowMuchOfTheReservationsRepliesNeed) {
   EXPECT_NEAR(seconds(512 + 1'000), left.share() * 10, 0.9);
 }
 
+TEST_F(WorkLeft, AReplyForWhichNothingWasReservedTeachesNothing) {
+  run(0, 0, 0);
+  EXPECT_DOUBLE_EQ(left.share(), 1);
+  EXPECT_DOUBLE_EQ(seconds(0), 0);
+}
+
 TEST_F(WorkLeft, TakesTheFirstRepliesForWhatTheyAre) {
   EXPECT_DOUBLE_EQ(left.share(), 1);
   left.ended(512, 256);
