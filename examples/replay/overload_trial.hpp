@@ -18,7 +18,7 @@ inline constexpr double overload = 2;
 /// How long they may wait.
 inline constexpr kvlane::duration overload_max_wait = std::chrono::seconds{30};
 /// How often the stream is repeated: long enough for the line to settle, and for some hundred refusals to be probed.
-inline constexpr std::size_t overload_rounds = 8;
+inline constexpr std::uint32_t overload_rounds = 8;
 
 /// What became of the requests when waits were predicted in one way.
 struct overload_outcome {
@@ -50,6 +50,6 @@ struct overload_trial {
 /// each as the queue is by default, and with nobody overtaken.
 /// \throws std::invalid_argument for a workload without two different arrivals
 [[nodiscard]] overload_trial try_under_overload(workload const& w, machine const& m,
-                                                std::size_t rounds = overload_rounds);
+                                                std::uint32_t rounds = overload_rounds);
 
 }  // namespace replay

@@ -14,8 +14,6 @@ constexpr double target_error = 0.4;
 constexpr double target_multiple = 1.7;
 constexpr double target_share = 0.05;
 
-double seconds(kvlane::duration t) { return std::chrono::duration<double>{t}.count(); }
-
 std::string part_of(std::size_t part, std::size_t whole) { return fmt::format("{} of {}", part, whole); }
 
 }  // namespace

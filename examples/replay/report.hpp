@@ -29,6 +29,9 @@ struct comparison {
 /// The line that says under which settings a table came about.
 [[nodiscard]] std::string describe(simulation_settings const& s);
 
+/// In seconds.
+[[nodiscard]] nlohmann::ordered_json json_of(time_summary const& t);
+
 /// Everything in the tables, unrounded; times in seconds. Keys come in a fixed order.
 [[nodiscard]] nlohmann::ordered_json json_of(simulation_settings const& s, std::vector<comparison> const& all);
 

@@ -8,16 +8,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
-
-json json_of(time_summary const& t) {
-  return {{"mean", seconds(t.mean)},
-          {"p50", seconds(t.p50)},
-          {"p95", seconds(t.p95)},
-          {"p99", seconds(t.p99)},
-          {"max", seconds(t.max)}};
-}
-
 json refusals(run_result const& r) {
   return {{"invalid_request", r.refused_for(kvlane::errc::invalid_request)},
           {"never_fits", r.refused_for(kvlane::errc::never_fits)},
@@ -76,6 +66,14 @@ json json_of(simulation_settings const& s) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json json_of(time_summary const& t) {
+  return {{"mean", seconds(t.mean)},
+          {"p50", seconds(t.p50)},
+          {"p95", seconds(t.p95)},
+          {"p99", seconds(t.p99)},
+          {"max", seconds(t.max)}};
+}
 
 nlohmann::ordered_json json_of(simulation_settings const& s, std::vector<comparison> const& all) {
   auto workloads = json::array();

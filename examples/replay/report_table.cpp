@@ -14,7 +14,7 @@ constexpr std::size_t label_width = 30;
 constexpr std::size_t least_column_width = 14;
 
 std::string count(std::uint64_t n) { return std::to_string(n); }
-std::string seconds(nanoseconds t) { return fmt::format("{:.3f}", std::chrono::duration<double>{t}.count()); }
+std::string seconds_text(nanoseconds t) { return fmt::format("{:.3f}", seconds(t)); }
 std::string percent(double share) { return fmt::format("{:.2f}", share * 100.0); }
 
 std::string_view reason(kvlane::errc code) {
@@ -44,7 +44,7 @@ class table {
   }
   void times(std::string_view label, time_summary run_result::* which) {
     auto const line = [&](std::string_view statistic, nanoseconds time_summary::* member) {
-      row(fmt::format("{}, {}", label, statistic), [&](run_result const& r) { return seconds(r.*which.*member); });
+      row(fmt::format("{}, {}", label, statistic), [&](run_result const& r) { return seconds_text(r.*which.*member); });
     };
     line("mean", &time_summary::mean);
     line("p50", &time_summary::p50);
@@ -97,14 +97,14 @@ std::string table_of(comparison const& c) {
   t.row("tokens computed again", [](run_result const& r) { return count(r.recomputed_tokens); });
   t.row("lanes used [%]", [](run_result const& r) { return percent(r.lanes_used); });
   t.row("KV tokens reserved [%]", [](run_result const& r) { return percent(r.kv_used); });
-  t.row("virtual run time [s]", [](run_result const& r) { return seconds(r.run_time); });
+  t.row("virtual run time [s]", [](run_result const& r) { return seconds_text(r.run_time); });
   return c.title + '\n' + std::move(t).text();
 }
 
 std::string describe(simulation_settings const& s) {
   auto const& l = s.limits;
   auto const wait =
-      l.max_wait == kvlane::forever ? std::string{"any wait"} : "waits up to " + seconds(l.max_wait) + " s";
+      l.max_wait == kvlane::forever ? std::string{"any wait"} : "waits up to " + seconds_text(l.max_wait) + " s";
   auto const places = l.places() == ~0U ? std::string{"any number of places"} : count(l.places()) + " places";
   auto const engine = s.engine_title.empty() ? std::string{} : "engine: " + s.engine_title + '\n';
   return engine +

@@ -4,16 +4,6 @@
 
 namespace replay {
 
-namespace {
-
-double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0.0; }
-
-double per_second(std::uint64_t count, nanoseconds time) noexcept {
-  return ratio(static_cast<double>(count), std::chrono::duration<double>{time}.count());
-}
-
-}  // namespace
-
 time_summary summarise(std::vector<nanoseconds> times) {
   if (times.empty()) return {};
   std::ranges::sort(times);

@@ -15,6 +15,13 @@ namespace replay {
 
 using std::chrono::nanoseconds;
 
+[[nodiscard]] constexpr double seconds(nanoseconds t) noexcept { return std::chrono::duration<double>{t}.count(); }
+/// 0 where there is nothing to be a part of.
+[[nodiscard]] constexpr double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0.0; }
+[[nodiscard]] constexpr double per_second(std::uint64_t count, nanoseconds time) noexcept {
+  return ratio(static_cast<double>(count), seconds(time));
+}
+
 /// What a table shows of many times. All 0 when there were none.
 struct time_summary {
   nanoseconds mean{}, p50{}, p95{}, p99{}, max{};

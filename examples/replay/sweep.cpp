@@ -1,13 +1,12 @@
 #include "sweep.hpp"
 
+#include "offered_load.hpp"
 #include "yardsticks/servers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <mutex>
@@ -42,17 +41,6 @@ void share_out(std::size_t count, std::uint32_t threads, Work const& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
-/// How long the machine takes for all requests when none is missing.
-nanoseconds time_to_serve(workload w, simulation_settings s) {
-  for (auto& r : w.requests) r.arrival = nanoseconds::zero();
-  s.limits.max_wait = kvlane::forever;
-  s.limits.max_waiting = ~0U;
-  s.limits.max_waiting_tokens = ~std::uint64_t{0};
-  s.probes.reset();
-  s.clients = {};
-  return simulate(w, policy::fcfs, s).run_time;
-}
-
 sweep_run run_once(workload const& w, policy p, double load, simulation_settings const& s) {
   auto const details = simulate_in_detail(w, p, s);
   return {.used = p,
@@ -83,39 +71,15 @@ void validate(sweep_settings const& s) {
           name_of(p))};
 }
 
-double sweep_outcome::capacity() const noexcept {
-  auto const seconds = std::chrono::duration<double>{burst_time}.count();
-  return seconds > 0 ? static_cast<double>(requests) / seconds : 0.0;
-}
-
-workload in_rounds(workload w, std::uint32_t rounds) {
-  if (rounds == 1 || w.requests.size() < 2) return w;
-  auto const once = w.requests;
-  auto const period = once.back().arrival + once.back().arrival / static_cast<std::int64_t>(once.size() - 1);
-  std::uint64_t ids = 0;
-  for (auto const& r : once)
-    for (auto const b : r.blocks) ids = std::max(ids, b + 1);
-  for (std::uint32_t i = 1; i < rounds; ++i)
-    for (auto r : once) {
-      r.arrival += period * i;
-      for (auto& b : r.blocks) b += ids * i;
-      w.requests.push_back(std::move(r));
-    }
-  w.title += fmt::format(", {} rounds", rounds);
-  return w;
-}
+double sweep_outcome::capacity() const noexcept { return per_second(requests, burst_time); }
 
 sweep_outcome sweep(workload w, sweep_settings const& s) {
   validate(s);
   w = in_rounds(std::move(w), s.rounds);
-  if (w.requests.size() < 2 || w.requests.back().arrival <= nanoseconds::zero())
-    throw std::invalid_argument{fmt::format("{}: no load can be made of requests that all come at once", w.title)};
-  sweep_outcome all{.title = w.title, .requests = w.requests.size(), .burst_time = time_to_serve(w, s.simulation)};
-  if (all.burst_time <= nanoseconds::zero())
-    throw std::invalid_argument{"the engine takes no time, so that no load is too high for it; change its constants"};
-  auto const natural = std::chrono::duration<double>{w.requests.back().arrival} / all.burst_time;
+  auto const capacity = measure_capacity(w, s.simulation);
+  sweep_outcome all{.title = w.title, .requests = w.requests.size(), .burst_time = capacity.burst_time, .runs = {}};
   std::vector<workload> at_load;
-  for (auto const load : s.loads) at_load.push_back(reshape(w, {.speed = load * natural}));
+  for (auto const load : s.loads) at_load.push_back(reshape(w, {.speed = load * capacity.speed_at_capacity}));
   all.runs.resize(s.loads.size() * s.policies.size());
   share_out(all.runs.size(), s.threads, [&](std::size_t i) {
     auto const load = i / s.policies.size();

@@ -44,9 +44,6 @@ struct sweep_outcome {
   [[nodiscard]] double capacity() const noexcept;
 };
 
-/// Repeats a stream, each time with other prompts of the same shape, a mean gap after the last arrival.
-[[nodiscard]] workload in_rounds(workload w, std::uint32_t rounds);
-
 /// Measures the capacity of the machine, then lets the same requests arrive at each load, once for each policy.
 /// \throws std::invalid_argument as validate, and for a workload without two different arrivals
 [[nodiscard]] sweep_outcome sweep(workload w, sweep_settings const& s);

@@ -10,8 +10,6 @@ namespace replay {
 
 namespace {
 
-double ratio(double part, double whole) noexcept { return whole > 0 ? part / whole : 0.0; }
-
 void count_ending(sweep_figures& f, request_fate const& fate, kvlane::duration max_wait) {
   switch (fate.end) {
     case ending::completed: ++(fate.had_token_within(max_wait) ? f.good : f.late); return;
@@ -58,12 +56,8 @@ std::optional<double> fairness_between_clients(workload const& w, std::vector<re
 
 }  // namespace
 
-double sweep_figures::good_per_second() const noexcept {
-  return ratio(static_cast<double>(good), std::chrono::duration<double>{run.run_time}.count());
-}
-double sweep_figures::good_tokens_per_second() const noexcept {
-  return ratio(static_cast<double>(good_tokens), std::chrono::duration<double>{run.run_time}.count());
-}
+double sweep_figures::good_per_second() const noexcept { return per_second(good, run.run_time); }
+double sweep_figures::good_tokens_per_second() const noexcept { return per_second(good_tokens, run.run_time); }
 double sweep_figures::share(std::uint64_t of_requests) const noexcept {
   return ratio(static_cast<double>(of_requests), static_cast<double>(requests));
 }
@@ -74,7 +68,7 @@ double sweep_figures::recomputed_share() const noexcept {
   return ratio(static_cast<double>(run.recomputed_tokens), static_cast<double>(computed_tokens));
 }
 double sweep_figures::decisions_per_second() const noexcept {
-  return ratio(static_cast<double>(run.core.decisions), std::chrono::duration<double>{run.core.deciding}.count());
+  return per_second(run.core.decisions, run.core.deciding);
 }
 
 sweep_figures figures_of(workload const& w, run_details const& details, kvlane::duration max_wait) {

@@ -33,6 +33,7 @@
 //   } ]
 // }
 
+#include "report.hpp"
 #include "sweep_report.hpp"
 
 #include <chrono>
@@ -44,16 +45,6 @@ namespace replay {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
-
-json first_tokens(time_summary const& t) {
-  return {{"mean", seconds(t.mean)},
-          {"p50", seconds(t.p50)},
-          {"p95", seconds(t.p95)},
-          {"p99", seconds(t.p99)},
-          {"max", seconds(t.max)}};
-}
 
 json waits(kvlane::log2_histogram<20> const& h) {
   auto buckets = json::array();
@@ -104,7 +95,7 @@ json json_of(sweep_run const& r, double capacity) {
           {"tries", f.tries},
           {"let_in", f.let_in},
           {"let_in_good", f.let_in_good},
-          {"first_token_s", first_tokens(f.first_token)},
+          {"first_token_s", json_of(f.first_token)},
           {"hit_share", f.run.hit_share()},
           {"most_overtaken", f.run.most_overtaken},
           {"preemptions", f.run.preempted},

@@ -20,7 +20,6 @@ constexpr auto gap = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t by_load = 0;
 constexpr std::size_t by_percentile = 1;
 
-double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
 double percent(double share) { return share * 100; }
 
 /// The runs of a workload in the order of the page.

@@ -9,8 +9,6 @@ namespace replay {
 
 namespace {
 
-double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
-
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 std::string row_of(sweep_run const& r, bool timing) {

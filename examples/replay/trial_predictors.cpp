@@ -1,5 +1,7 @@
 #include "trial_predictors.hpp"
 
+#include "statistics.hpp"
+
 #include <kvlane/detail/drain_pace.hpp>
 #include <kvlane/detail/work_ledger.hpp>
 #include <kvlane/service_rates.hpp>
@@ -50,9 +52,7 @@ class by_past_waits final : public onlooker {
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(time_point) const override {
     if (waits_.empty()) return std::nullopt;
-    auto sorted = waits_;
-    std::ranges::sort(sorted);
-    return sorted[(sorted.size() * 95 + 99) / 100 - 1];
+    return summarise(waits_).p95;
   }
 
  private:

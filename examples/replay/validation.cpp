@@ -22,8 +22,6 @@ constexpr std::array<measured_file, 2> files{
       .machine = "vllm-0.19-llama31-8b-rtx4090",
       .load_series = "vllm_rtx4090_llama31-8b.timeseries.csv"}}};
 
-double seconds(nanoseconds t) { return std::chrono::duration<double>{t}.count(); }
-
 using all_times = std::vector<request_times>;
 using moment = std::optional<nanoseconds> request_times::*;
 

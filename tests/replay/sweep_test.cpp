@@ -1,4 +1,5 @@
 #include "machines.hpp"
+#include "offered_load.hpp"
 #include "replay/small_workloads.hpp"
 #include "sweep.hpp"
 #include "sweep_report.hpp"

@@ -20,25 +20,18 @@ bool earlier(waiter const* a, waiter const* b) noexcept {
 
 void heaviest_subtree_first::insert(waiter& w) {
   walk_.reserve(line_.size() + 1);  // pick must not allocate
-  line_.push_back(&w);
-  w.slot_ = line_.size() - 1;
-}
-
-void heaviest_subtree_first::erase(waiter& w, kvlane::departure) noexcept {
-  line_[w.slot_] = line_.back();
-  line_[w.slot_]->slot_ = w.slot_;
-  line_.pop_back();
+  line_.insert(w);
 }
 
 heaviest_subtree_first::waiter* heaviest_subtree_first::pick(kvlane::pick_query const& q) noexcept {
   // Of the highest priority with somebody who fits.
   waiter const* best = nullptr;
-  for (auto const* const w : line_)
+  for (auto const* const w : line_.all())
     if (fits(*w, q) && w->priority() >= q.min_priority && (best == nullptr || w->priority() > best->priority()))
       best = w;
   if (best == nullptr) return nullptr;
   walk_.clear();
-  for (auto* const w : line_)
+  for (auto* const w : line_.all())
     if (w->priority() == best->priority()) walk_.push_back(w);
   subtree here{.first = 0, .count = walk_.size()};
   for (auto* const w : walk_)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <kvlane/detail/scan_line.hpp>
 #include <kvlane/ordering/policy.hpp>
 
 #include <cstddef>
@@ -15,20 +16,13 @@ namespace replay {
 /// Each pick sorts the waiters along the walk. Thread safety: distinct objects are safe, shared objects are not.
 class heaviest_subtree_first {
  public:
-  class waiter : public kvlane::waiter_base {
-   public:
-    waiter() noexcept = default;
-
+  class waiter : public kvlane::detail::scanned_waiter {
    protected:
     ~waiter() = default;
-
-   private:
-    friend heaviest_subtree_first;
-    std::size_t slot_ = 0;
   };
 
   void insert(waiter& w);
-  void erase(waiter& w, kvlane::departure why) noexcept;
+  void erase(waiter& w, kvlane::departure) noexcept { line_.erase(w); }
   void rescore(waiter&) noexcept {}
   [[nodiscard]] waiter* pick(kvlane::pick_query const& q) noexcept;
 
@@ -44,7 +38,7 @@ class heaviest_subtree_first {
   [[nodiscard]] subtree child_at(std::size_t first, std::size_t end, std::size_t depth,
                                  kvlane::pick_query const& q) const noexcept;
 
-  std::vector<waiter*> line_;
+  kvlane::detail::scan_line<waiter> line_;
   std::vector<waiter*> walk_;
 };
 

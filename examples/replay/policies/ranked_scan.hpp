@@ -1,10 +1,10 @@
 #pragma once
 
+#include <kvlane/detail/scan_line.hpp>
 #include <kvlane/ordering/policy.hpp>
 
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 namespace replay {
 
@@ -21,35 +21,21 @@ struct line_view {
 template <class Ranking>
 class ranked_scan {
  public:
-  class waiter : public kvlane::waiter_base {
-   public:
-    waiter() noexcept = default;
-
+  class waiter : public kvlane::detail::scanned_waiter {
    protected:
     ~waiter() = default;
-
-   private:
-    friend ranked_scan;
-    std::size_t slot_ = 0;
   };
 
   explicit ranked_scan(Ranking rank = {}) : rank_{std::move(rank)} {}
 
-  void insert(waiter& w) {
-    line_.push_back(&w);
-    w.slot_ = line_.size() - 1;
-  }
-  void erase(waiter& w, kvlane::departure) noexcept {
-    line_[w.slot_] = line_.back();
-    line_[w.slot_]->slot_ = w.slot_;
-    line_.pop_back();
-  }
+  void insert(waiter& w) { line_.insert(w); }
+  void erase(waiter& w, kvlane::departure) noexcept { line_.erase(w); }
   void rescore(waiter&) noexcept {}
 
   [[nodiscard]] waiter* pick(kvlane::pick_query const& q) noexcept {
     line_view const view{.waiting = line_.size(), .now = q.now};
     waiter* best = nullptr;
-    for (auto* const w : line_)
+    for (auto* const w : line_.all())
       if (w->demand() <= q.free_tokens && w->priority() >= q.min_priority &&
           (best == nullptr || before(*w, *best, view)))
         best = w;
@@ -65,7 +51,7 @@ class ranked_scan {
   }
 
   Ranking rank_;
-  std::vector<waiter*> line_;
+  kvlane::detail::scan_line<waiter> line_;
 };
 
 }  // namespace replay
