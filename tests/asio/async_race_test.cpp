@@ -2,6 +2,7 @@
 // and in the end everything is back. Bounded by count; meant for ThreadSanitizer.
 
 #include "support/async_fixture.hpp"
+#include "support/stress_seed.hpp"
 
 #include <kvlane/error.hpp>
 
@@ -11,7 +12,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <thread>
@@ -25,16 +25,10 @@ using kvlane::async_admit;
 using kvlane::errc;
 using namespace std::chrono_literals;
 
-/// The seed of this run: of the environment, to repeat one, or a new one.
-unsigned choose_seed() {
-  auto const* const given = std::getenv("KVLANE_STRESS_SEED");
-  return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
-}
-
 class AsyncRace : public testing::Test {
  protected:
   static constexpr int threads = 4;
-  unsigned const seed = choose_seed();
+  unsigned const seed = kvlane::test::choose_seed();
   kvlane::admission_queue queue{{.lanes = 2, .kv_capacity = 64, .max_waiting = 100'000}};
   std::atomic<int> admitted{0};
   std::atomic<int> timed_out{0};

@@ -3,6 +3,7 @@
 
 #include "support/queue_fixture.hpp"
 #include "support/recording_observer.hpp"
+#include "support/stress_seed.hpp"
 
 #include <kvlane/blocking.hpp>
 #include <kvlane/inbox.hpp>
@@ -14,7 +15,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,12 +38,6 @@ using namespace std::chrono_literals;
 
 constexpr int threads = 4;
 constexpr int operations = 4'000;  // of each thread
-
-/// The seed of this run: of the environment, to repeat one, or a new one.
-unsigned choose_seed() {
-  auto const* const given = std::getenv("KVLANE_STRESS_SEED");
-  return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
-}
 
 /// A cache whose answers change all the time.
 class restless_cache {
@@ -303,7 +297,7 @@ class crowd {
 
 template <class Queue>
 void everything_at_once(Queue& queue) {
-  auto const seed = choose_seed();
+  auto const seed = kvlane::test::choose_seed();
   std::printf("KVLANE_STRESS_SEED=%u\n", seed);
   SCOPED_TRACE("KVLANE_STRESS_SEED=" + std::to_string(seed));
   crowd{queue, seed}.run();

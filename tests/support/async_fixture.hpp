@@ -12,9 +12,6 @@
 
 namespace kvlane::test {
 
-/// Why it was refused; nothing if it was admitted.
-inline std::optional<errc> refused(admission const& a) { return a ? std::nullopt : std::optional{a.error().code()}; }
-
 /// A queue with one lane and the real clock, and a context to wait in. In the end nobody may have anything.
 class AsyncAdmit : public testing::Test {
  protected:

@@ -28,6 +28,9 @@ void expect_nothing_left(Queue const& queue) {
   EXPECT_EQ(s.counters.admitted, s.counters.released) << "as many leases as were handed out have come back";
 }
 
+/// Why it was refused; nothing if it was admitted.
+inline std::optional<errc> refused(admission const& a) { return a ? std::nullopt : std::optional{a.error().code()}; }
+
 /// One request as its owner sees it: its place, and its outcome once there is one.
 struct client {
   std::uint64_t tag = 0;
@@ -40,9 +43,7 @@ struct client {
   /// Whether it holds a lease.
   [[nodiscard]] bool runs() const { return outcome && *outcome && **outcome; }
   /// Why it was refused; nothing while it waits or once it was admitted.
-  [[nodiscard]] std::optional<errc> refused() const {
-    return outcome && !*outcome ? std::optional{outcome->error().code()} : std::nullopt;
-  }
+  [[nodiscard]] std::optional<errc> refused() const { return outcome ? test::refused(*outcome) : std::nullopt; }
   [[nodiscard]] kvlane::lease& lease() { return **outcome; }
   [[nodiscard]] rejection const& why() const { return outcome->error(); }
   /// Gives its lease back.

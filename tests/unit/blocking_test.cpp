@@ -27,6 +27,7 @@ using kvlane::lease;
 using kvlane::limits;
 using kvlane::pending_admission;
 using kvlane::wait_idle;
+using kvlane::test::refused;
 using namespace std::chrono_literals;
 
 /// A queue with the real clock.
@@ -40,8 +41,6 @@ class Blocking : public testing::Test {
   }
   void TearDown() override { kvlane::test::expect_nothing_left(queue); }
 };
-
-std::optional<errc> refused(admission const& a) { return a ? std::nullopt : std::optional{a.error().code()}; }
 
 // -- admit with a stop token
 
