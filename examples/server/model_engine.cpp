@@ -71,10 +71,7 @@ void model_engine::start(generation g, event_sink sink) {
   if (stepping_) return;
   // Not now: it might have to tell something, and its caller does not expect to be called back yet.
   stepping_ = true;
-  timer_.expires_after({});
-  timer_.async_wait([this](auto const& error) {
-    if (!error) end_step();
-  });
+  end_step_in({});
 }
 
 void model_engine::extend(kvlane::lane_id lane, std::uint64_t room) {
@@ -138,7 +135,11 @@ void model_engine::begin_step(news& out) {
   if (!stepping_) return;
   takes += engine_model::decode_time(settings_.costs, batch, kv_tokens);
   std::chrono::duration<double, std::nano> const scaled{static_cast<double>(takes.count()) / settings_.speed};
-  timer_.expires_after(std::chrono::duration_cast<clock::duration>(scaled));
+  end_step_in(std::chrono::duration_cast<clock::duration>(scaled));
+}
+
+void model_engine::end_step_in(clock::duration wait) {
+  timer_.expires_after(wait);
   timer_.async_wait([this](auto const& error) {
     if (!error) end_step();
   });

@@ -48,6 +48,7 @@ class model_engine final : public engine {
   using news = std::vector<std::pair<event_sink, engine_event>>;
 
   void begin_step(news& out);
+  void end_step_in(std::chrono::steady_clock::duration wait);
   void end_step();
   void make_token(std::unique_ptr<run>& r, news& out);
   void finish(std::unique_ptr<run>& r, finish_reason why, news& out);
