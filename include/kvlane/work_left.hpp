@@ -103,9 +103,9 @@ struct replies_ahead {
   std::uint32_t runners = 0;  ///< how many run
 };
 
-/// The predictor `work_left`: what is still to be made of the replies ahead until the newcomer is admitted, over the pace at
-/// which the engine makes them. It needs to be told the progress of those who run (lease::progress), and is the only kind that works
-/// while a burst lasts: a predictor fed by completions is blind until the first ones have ended.
+/// The predictor `work_left`: what is still to be made of the replies ahead until the newcomer is admitted, over the pace
+/// at which the engine makes them. It needs to be told the progress of those who run (lease::progress), and is the only
+/// kind that works while a burst lasts: a predictor fed by completions is blind until the first ones have ended.
 ///
 /// What a reply will need is learned as a share of what was reserved for it: from the replies that ended, and from those
 /// that have already outgrown it. At first it is what was reserved.

@@ -4,6 +4,7 @@
 #include <kvlane/detail/async_room.hpp>
 #include <kvlane/detail/async_rooms.hpp>
 #include <kvlane/detail/callback_loop.hpp>
+#include <kvlane/detail/post_in_progress.hpp>
 #include <kvlane/fwd.hpp>
 #include <kvlane/lease.hpp>
 #include <kvlane/rejection.hpp>
@@ -20,35 +21,6 @@
 #include <utility>
 
 namespace kvlane::detail {
-
-/// Whether an executor destroys what it was given to run while it is being given it: because it throws, or because it has
-/// stopped. Then the thread that posts goes on owning the operation; a moment later nobody would.
-class post_in_progress {
- public:
-  explicit post_in_progress(void const* operation) noexcept
-      : operation_{operation}, outer_{std::exchange(top(), this)} {}
-  post_in_progress(post_in_progress const&) = delete;
-  post_in_progress& operator=(post_in_progress const&) = delete;
-  ~post_in_progress() { top() = outer_; }
-
-  [[nodiscard]] bool dropped() const noexcept { return dropped_; }
-  /// Notes that `operation` is not going to be run. False unless this thread is just posting it.
-  [[nodiscard]] static bool note_dropped(void const* operation) noexcept {
-    for (auto* p = top(); p != nullptr; p = p->outer_)
-      if (p->operation_ == operation) return p->dropped_ = true;
-    return false;
-  }
-
- private:
-  static post_in_progress*& top() noexcept {
-    thread_local post_in_progress* innermost = nullptr;
-    return innermost;
-  }
-
-  void const* operation_;
-  post_in_progress* outer_;
-  bool dropped_ = false;
-};
 
 /// One async_admit, from its start until its handler runs. Lives in memory from the handler's allocator, which only the
 /// initiating thread and the handler's executor touch (and a context that shuts down).
@@ -173,9 +145,7 @@ class async_operation final : public async_waiter, public parked_operation {
     runner(runner&& other) noexcept : operation_{std::exchange(other.operation_, nullptr)} {}
     runner& operator=(runner&&) = delete;
     ~runner() {
-      if (operation_ == nullptr || post_in_progress::note_dropped(operation_)) return;
-      operation_->place_->settled();
-      operation_->destroy();
+      if (operation_ != nullptr && !post_in_progress::note_dropped(operation_)) operation_->drop();
     }
     void operator()() { std::exchange(operation_, nullptr)->run(); }
 
@@ -278,9 +248,7 @@ class async_operation final : public async_waiter, public parked_operation {
     auto const executor = *executor_;  // the operation may be gone before `execute` returns
     post_in_progress const posting{this};
     Net::execute(executor, runner{*this});
-    if (!posting.dropped()) return;
-    place_->settled();
-    destroy();
+    if (posting.dropped()) drop();
   }
   void run() {
     place_->settled();
