@@ -152,14 +152,9 @@ class admission_core {
     return deadlines_.empty() ? std::nullopt : std::optional{deadlines_.top()->deadline()};
   }
   [[nodiscard]] std::optional<fractional_ms> predicted_wait(std::uint32_t priority) const noexcept {
-    auto const ahead = ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_);
-    if (limits_.predict_by == predictor::work_left) {
-      auto const running = ledger_.running().decode_tokens;
-      replies_ahead const replies{
-          .running = running, .waiting = ahead.decode_tokens - running, .runners = lanes_.busy()};
-      if (auto const wait = work_left_.predicted_wait(replies, now_)) return wait;
-    }
-    return rates_.predicted_wait(ahead, limits_.lanes);
+    // Apart, so that whoever is told of no progress asks as cheaply as can be.
+    if (work_left_.is_told()) return predicted_by_progress(priority);
+    return rates_.predicted_wait(work_ahead(priority), limits_.lanes);
   }
   [[nodiscard]] queue_snapshot snapshot() const noexcept;
   /// Where a waiter in line stands. Walks along the line.
@@ -224,6 +219,12 @@ class admission_core {
   template <class Wanted>
   void refuse_waiters(errc code, refusal_cause cause, Wanted const& wanted, outcomes& ended) noexcept;
 
+  // -- predicting
+  [[nodiscard]] work work_ahead(std::uint32_t priority) const noexcept {
+    return ledger_.ahead_of(std::min(priority, highest_priority), occupied_priorities_);
+  }
+  [[nodiscard]] std::optional<fractional_ms> predicted_by_progress(std::uint32_t priority) const noexcept;
+
   // -- saying no
   [[nodiscard]] refusal_facts facts_about(errc code, std::uint64_t demand, std::uint64_t tag) const noexcept;
   [[nodiscard]] rejection refuse(refusal_facts const& facts) noexcept;
@@ -235,7 +236,6 @@ class admission_core {
   lane_pool lanes_;
   token_budget budget_;
   service_rates rates_;
-  work_left work_left_;
   detail::work_ledger ledger_;
   detail::drain_pace pace_;
   std::array<detail::arrival_list<waiter>, highest_priority + 1> lines_;
@@ -253,6 +253,7 @@ class admission_core {
   outcome_counters counters_;
   log2_histogram<20> wait_ms_;
   log2_histogram<14> overtakes_;
+  work_left work_left_;  // last: of no use to those who report no progress
 };
 
 }  // namespace kvlane

@@ -161,6 +161,9 @@ class work_left {
     ended_ = ended_ * memory + 1;
   }
 
+  /// Whether any progress has been reported yet: until then there is nothing to ask and nothing to tell.
+  [[nodiscard]] bool is_told() const noexcept { return !running_.empty(); }
+
   /// What replies need, as a share of what is reserved for them.
   [[nodiscard]] double share() const noexcept {
     // Whoever has outgrown what was expected is one of the long ones. That is news while few have ended, and later a skew.

@@ -348,13 +348,26 @@ void admission_core<Policy>::release(grant const& held) noexcept {
   lanes_.give_back(held.lane);
   budget_.release(held.tokens);
   ledger_.finish(held.expected);
-  work_left_.released(held.lane, lanes_.busy() == 0);
+  if (work_left_.is_told()) work_left_.released(held.lane, lanes_.busy() == 0);
   if constexpr (requires { policy_.on_release(held); }) policy_.on_release(held);
 }
 
 template <class Policy>
 void admission_core<Policy>::observe(service_sample const& sample) noexcept {
   if (!rates_.observe(sample)) ++counters_.samples_ignored;
+}
+
+/// By the work that is left, and where that is not wanted or not known, by the rates of completed requests.
+template <class Policy>
+KVLANE_NOINLINE std::optional<fractional_ms>
+admission_core<Policy>::predicted_by_progress(std::uint32_t priority) const noexcept {
+  auto const ahead = work_ahead(priority);
+  if (limits_.predict_by == predictor::work_left) {
+    auto const running = ledger_.running().decode_tokens;
+    replies_ahead const replies{.running = running, .waiting = ahead.decode_tokens - running, .runners = lanes_.busy()};
+    if (auto const wait = work_left_.predicted_wait(replies, now_)) return wait;
+  }
+  return rates_.predicted_wait(ahead, limits_.lanes);
 }
 
 template <class Policy>
